@@ -1,0 +1,266 @@
+"""The finite contextual linear bandit problem of Section 2, validated once, at the door."""
+
+import hashlib
+import os
+import zipfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from solid_bandits import _check
+from solid_bandits._types import Floats, Ints
+
+
+class View(NamedTuple):
+    """
+    What a policy may see of a problem; theta and the context probabilities are not here.
+
+    A tuple of arrays and numbers, so that compiled policies take it as it is.
+    """
+
+    features: Floats
+    """φ(x, a), shape (contexts, arms, dim)."""
+    features_by_dim: Floats
+    """The same numbers as (dim, contexts * arms): inner loops over pairs run through contiguous memory."""
+    noise_std: float
+    """σ."""
+    theta_bound: float
+    """B >= ‖θ*‖."""
+    feature_bound: float
+    """L >= ‖φ(x, a)‖."""
+    horizon: int
+    """n, or 0 where it is unknown."""
+
+
+def make_view(
+    features: ArrayLike, noise_std: float = 1.0, theta_bound: float = 1.0, horizon: int | None = None
+) -> View:
+    """
+    What a policy may see, from its parts: for use without a `Problem`, when rewards come from the world.
+
+    `theta_bound` is B, an upper bound on ‖θ*‖; `horizon` is n, None where it is unknown.
+    """
+    table = _check.array("features", features, "contexts", "arms", "dim")
+    return View(
+        features=table,
+        features_by_dim=_by_dim(table),
+        noise_std=_check.number("noise_std", noise_std, above=0),
+        theta_bound=_check.number("theta_bound", theta_bound, above=0),
+        feature_bound=_largest_norm(table),
+        horizon=0 if horizon is None else _check.integer("horizon", horizon, least=1),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem:
+    """
+    A contextual linear bandit with finitely many contexts and arms (Section 2 of the paper).
+
+    At each step a context x is drawn from ρ, the policy pulls an arm a and receives φ(x, a)ᵀθ* + N(0, σ²).
+
+    Args:
+        features: φ, shape (contexts, arms, dim).
+        theta: θ*, shape (dim,).
+        context_probs: ρ, shape (contexts,), each > 0; uniform if None.
+        noise_std: σ > 0.
+        theta_bound: B >= ‖θ*‖, what a policy may assume; ‖θ*‖ itself if None. Declared, it also restricts the
+            alternatives of the lower bound to ‖θ'‖ <= B.
+
+    Example:
+        >>> Problem(features=[[[1, 0], [0, 1]]], theta=[1, 0.5], noise_std=0.5)
+        Problem(contexts=1, arms=2, dim=2, noise_std=0.5, least gap=0.5, L=1, B=1.118)
+
+    """
+
+    features: Floats
+    theta: Floats
+    context_probs: Floats
+    noise_std: float
+    theta_bound: float | None
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        theta: ArrayLike,
+        context_probs: ArrayLike | None = None,
+        noise_std: float = 1.0,
+        theta_bound: float | None = None,
+    ) -> None:
+        table = _check.array("features", features, "contexts", "arms", "dim")
+        parameter = _check.array("theta", theta, "dim")
+        if parameter.shape[0] != table.shape[2]:
+            raise ValueError(
+                f"theta has {parameter.shape[0]} entries; features of shape {table.shape} need {table.shape[2]}"
+            )
+        if theta_bound is not None:
+            theta_bound = _check.number("theta_bound", theta_bound, above=0)
+            # A bound computed from theta elsewhere may differ from its norm by rounding.
+            if theta_bound < float(np.linalg.norm(parameter)) * (1 - 1e-12):
+                raise ValueError(
+                    f"theta_bound is {theta_bound}; give at least the norm of theta, {np.linalg.norm(parameter):g}"
+                )
+        store = object.__setattr__  # the one moment at which the frozen fields are written
+        store(self, "features", table)
+        store(self, "theta", parameter)
+        store(self, "context_probs", _probabilities(context_probs, table.shape[0]))
+        store(self, "noise_std", _check.number("noise_std", noise_std, above=0))
+        store(self, "theta_bound", theta_bound)
+
+    @property
+    def n_contexts(self) -> int:
+        """|X|."""
+        return self.features.shape[0]
+
+    @property
+    def n_arms(self) -> int:
+        """|A|."""
+        return self.features.shape[1]
+
+    @property
+    def dim(self) -> int:
+        """D."""
+        return self.features.shape[2]
+
+    @cached_property
+    def means(self) -> Floats:
+        """μ(x, a) = φ(x, a)ᵀθ*, shape (contexts, arms)."""
+        return _frozen(self.features @ self.theta)
+
+    @cached_property
+    def optimal_arms(self) -> Ints:
+        """a*(x) = argmax_a μ(x, a), shape (contexts,); the first one where several tie."""
+        result: Ints = np.argmax(self.means, axis=1).astype(np.int64)
+        result.flags.writeable = False
+        return result
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """Δ(x, a) = max_a' μ(x, a') - μ(x, a), shape (contexts, arms)."""
+        return _frozen(self.means.max(axis=1, keepdims=True) - self.means)
+
+    @cached_property
+    def L(self) -> float:
+        """The largest norm of a feature."""
+        return _largest_norm(self.features)
+
+    @cached_property
+    def B(self) -> float:
+        """The declared bound on ‖θ*‖, or ‖θ*‖ itself."""
+        return float(np.linalg.norm(self.theta)) if self.theta_bound is None else self.theta_bound
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of every number in the problem: equal for equal problems, whatever built them."""
+        digest = hashlib.sha256()
+        for part in (self.features, self.theta, self.context_probs):
+            digest.update(repr(part.shape).encode())
+            digest.update(part.tobytes())
+        digest.update(repr((self.noise_std, self.theta_bound)).encode())
+        return digest.hexdigest()[:16]
+
+    def view(self, horizon: int | None = None) -> View:
+        """What a policy may see of this problem, the horizon included where it is known."""
+        return View(
+            features=self.features,
+            features_by_dim=_by_dim(self.features),
+            noise_std=self.noise_std,
+            theta_bound=self.B,
+            feature_bound=self.L,
+            horizon=0 if horizon is None else _check.integer("horizon", horizon, least=1),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an `.npz` file with the constructor's field names."""
+        target = Path(path)
+        if target.suffix != ".npz":
+            raise ValueError(f"path is {os.fspath(path)!r}; give a file name ending in .npz")
+        fields = {
+            "features": self.features,
+            "theta": self.theta,
+            "context_probs": self.context_probs,
+            "noise_std": np.float64(self.noise_std),
+        }
+        if self.theta_bound is not None:
+            fields["theta_bound"] = np.float64(self.theta_bound)
+        np.savez(target, **fields)  # type: ignore[arg-type]  # the stub mistakes a field for allow_pickle
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Problem":
+        """Read an `.npz` file with fields features and theta, and optionally the constructor's others."""
+        known = ("features", "theta", "context_probs", "noise_std", "theta_bound")
+        name = os.fspath(path)
+        try:
+            with np.load(name, allow_pickle=False) as file:
+                if not isinstance(file, np.lib.npyio.NpzFile):
+                    raise ValueError(
+                        f"problem file {name!r} holds one bare array; give an .npz with fields {known}"
+                    )
+                fields = {field: file[field] for field in file.files}
+        except OSError as error:
+            raise ValueError(f"problem file {name!r} cannot be read ({error.strerror or error})") from None
+        except (zipfile.BadZipFile, EOFError, KeyError):
+            raise ValueError(
+                f"problem file {name!r} is not a whole .npz archive; write one with numpy.savez"
+            ) from None
+        except ValueError as error:
+            if "problem file" in str(error):
+                raise
+            raise ValueError(
+                f"problem file {name!r} is not an .npz of plain numbers; use numpy.savez"
+            ) from None
+        unknown = sorted(set(fields) - set(known))
+        missing = sorted({"features", "theta"} - set(fields))
+        if unknown or missing:
+            what = f"lacks {', '.join(missing)}" if missing else f"has unknown fields {', '.join(unknown)}"
+            raise ValueError(f"problem file {name!r} {what}; its fields may be {', '.join(known)}")
+        for scalar in ("noise_std", "theta_bound"):
+            if scalar in fields:
+                if fields[scalar].size != 1:
+                    raise ValueError(
+                        f"{scalar} in {name!r} has shape {fields[scalar].shape}; give one number"
+                    )
+                fields[scalar] = fields[scalar].reshape(()).item()
+        return cls(**fields)
+
+    def __repr__(self) -> str:
+        positive = self.gaps[self.gaps > 0]
+        least = f"{positive.min():.4g}" if positive.size else "none"
+        return (
+            f"Problem(contexts={self.n_contexts}, arms={self.n_arms}, dim={self.dim}, "
+            f"noise_std={self.noise_std:g}, least gap={least}, L={self.L:.4g}, B={self.B:.4g})"
+        )
+
+
+def _probabilities(context_probs: ArrayLike | None, n_contexts: int) -> Floats:
+    if context_probs is None:
+        return _frozen(np.full(n_contexts, 1.0 / n_contexts))
+    probs = _check.array("context_probs", context_probs, "contexts")
+    if probs.shape[0] != n_contexts:
+        raise ValueError(
+            f"context_probs has {probs.shape[0]} entries; the features have {n_contexts} contexts"
+        )
+    if probs.min() <= 0:
+        raise ValueError(
+            f"context_probs holds {probs.min():g} for context {int(probs.argmin())}; each must be > 0 "
+            "(leave out contexts that never come)"
+        )
+    if abs(probs.sum() - 1) > 1e-9:
+        raise ValueError(f"context_probs sums to {probs.sum():.12g}; it must sum to 1")
+    return probs
+
+
+def _by_dim(features: Floats) -> Floats:
+    return _frozen(np.ascontiguousarray(features.reshape(-1, features.shape[2]).T))
+
+
+def _largest_norm(features: Floats) -> float:
+    return float(np.linalg.norm(features, axis=2).max())
+
+
+def _frozen(values: Floats) -> Floats:
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,31 @@
+"""The two-context problem of Section 6 ("Toy contextual linear bandit with structure")."""
+
+from solid_bandits import _check
+from solid_bandits.problem import Problem
+
+
+def toy(xi: float = 0.1, first_context_prob: float = 0.5, noise_std: float = 0.5) -> Problem:
+    """
+    Build the paper's toy: 2 contexts, 3 arms, d = 3, θ* = (1, 0, 1).
+
+    The smaller `xi`, the closer the second-best arms, and the more an optimistic policy pays for telling them
+    apart; one large-gap arm in each context tells at a price that does not depend on `xi`. The constant of the
+    lower bound is 10 σ² for every `xi` up to 0.45 (beyond, arm 3 of context 1 becomes the cheaper informer).
+
+    Args:
+        xi: in (0, 1); the paper's ablations use 0.1.
+        first_context_prob: ρ(x_1), in (0, 1); the paper uses 0.5, 0.9 and 0.99.
+        noise_std: σ; 0.5 in the main figure, 1 in the ablations.
+
+    """
+    xi = _check.number("xi", xi, above=0)
+    if xi >= 1:
+        raise ValueError(f"xi is {xi!r}; give a number in (0, 1)")
+    p = _check.number("first_context_prob", first_context_prob, above=0)
+    if p >= 1:
+        raise ValueError(f"first_context_prob is {first_context_prob!r}; give a number in (0, 1)")
+    features = [
+        [[1, 0, 0], [0, 1, 0], [1 - xi, 2 * xi, 0]],
+        [[0, 0.6, 0.8], [0, 0, 1], [0, xi / 10, 1 - xi]],
+    ]
+    return Problem(features, theta=[1, 0, 1], context_probs=[p, 1 - p], noise_std=noise_std)
