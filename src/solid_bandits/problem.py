@@ -16,8 +16,7 @@ from solid_bandits._types import Floats, Ints
 
 
 class View(NamedTuple):
-    """
-    What a policy may see of a problem; theta and the context probabilities are not here.
+    """What a policy may see of a problem; theta and the context probabilities are not here.
 
     A tuple of arrays and numbers, so that compiled policies take it as it is.
     """
@@ -39,8 +38,7 @@ class View(NamedTuple):
 def make_view(
     features: ArrayLike, noise_std: float = 1.0, theta_bound: float = 1.0, horizon: int | None = None
 ) -> View:
-    """
-    What a policy may see, from its parts: for use without a `Problem`, when rewards come from the world.
+    """What a policy may see, from its parts: for use without a `Problem`, when rewards come from the world.
 
     `theta_bound` is B, an upper bound on ‖θ*‖; `horizon` is n, None where it is unknown.
     """
@@ -57,8 +55,7 @@ def make_view(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """
-    A contextual linear bandit with finitely many contexts and arms (Section 2 of the paper).
+    """A contextual linear bandit with finitely many contexts and arms (Section 2 of the paper).
 
     At each step a context x is drawn from ρ, the policy pulls an arm a and receives φ(x, a)ᵀθ* + N(0, σ²).
 

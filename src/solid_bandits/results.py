@@ -27,8 +27,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Results:
-    """
-    What a simulation gave.
+    """What a simulation gave.
 
     Args:
         table: one row per policy, run and checkpoint: policy, run, step, regret (cumulative expected regret up
@@ -46,8 +45,7 @@ class Results:
         return list(self.manifest["configuration"]["policies"])
 
     def summary(self, confidence: float = 0.95) -> pl.DataFrame:
-        """
-        Mean regret over runs at each checkpoint with Student's t interval: policy, step, mean, low, high, runs.
+        """Mean regret over runs at each checkpoint with Student's t interval: policy, step, mean, low, high, runs.
 
         With a single run the interval is unknown: low and high are null.
         """
@@ -95,8 +93,7 @@ class Results:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """
-        Write results.parquet and manifest.json into the directory `path`, made if it is not there.
+        """Write results.parquet and manifest.json into the directory `path`, made if it is not there.
 
         Results of another configuration are never overwritten. Each file appears whole or not at all, the
         manifest last: a directory with a manifest is complete.

@@ -17,8 +17,7 @@ def random(
     noise_std: float = 1.0,
     seed: int = 0,
 ) -> Problem:
-    """
-    Draw a sparse problem whose optimal arms do not span R^d, so that greedy play is not enough.
+    """Draw a sparse problem whose optimal arms do not span R^d, so that greedy play is not enough.
 
     Entries of the features and of θ* are uniform in [0, 1] with probability `density`, else 0; contexts are
     equally likely. A draw is rejected if the optimal arms' features span R^d (the paper's rule), if some

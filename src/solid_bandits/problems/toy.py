@@ -5,8 +5,7 @@ from solid_bandits.problem import Problem
 
 
 def toy(xi: float = 0.1, first_context_prob: float = 0.5, noise_std: float = 0.5) -> Problem:
-    """
-    Build the paper's toy: 2 contexts, 3 arms, d = 3, θ* = (1, 0, 1).
+    """Build the paper's toy: 2 contexts, 3 arms, d = 3, θ* = (1, 0, 1).
 
     The smaller `xi`, the closer the second-best arms, and the more an optimistic policy pays for telling them
     apart; one large-gap arm in each context tells at a price that does not depend on `xi`. The constant of the

@@ -1,0 +1,72 @@
+"""A policy at work, one decision at a time: for rewards that come from the world and not from a simulation."""
+
+import math
+
+from solid_bandits import _check
+from solid_bandits._compile import jit
+from solid_bandits._types import Plain
+from solid_bandits.policies import contract
+from solid_bandits.policies.contract import CompiledAgent, Policy, fill_state, state_to_plain
+from solid_bandits.problem import View
+from solid_bandits.stream import POLICY, make_stream
+
+
+@jit
+def _act(agent: CompiledAgent, context: int) -> tuple[int, bool]:
+    return contract.act(agent, context)
+
+
+@jit
+def _update(agent: CompiledAgent, context: int, arm: int, reward: float) -> None:
+    contract.update(agent, context, arm, reward)
+
+
+class Agent:
+    """A policy that acts and learns.
+
+    The compiled functions are those of the simulation's loop. Rewards may come late, in any order, or never.
+
+    Args:
+        policy: parameters, such as `Solid()`.
+        view: what the policy may see: `problem.view(horizon)` or `make_view(features, ...)`.
+        seed: of the policy's own random numbers.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> view = sb.make_view(features=[[[1, 0], [0, 1]]], noise_std=0.5, theta_bound=2)
+        >>> agent = sb.Agent(sb.LinUCB(), view)
+        >>> arm = agent.act(context=0)
+        >>> agent.update(context=0, arm=arm, reward=1.0)
+    """
+
+    def __init__(self, policy: Policy, view: View, seed: int = 0) -> None:
+        stream = make_stream(_check.integer("seed", seed, least=0), run=0, role=POLICY)
+        self.policy = policy
+        self._compiled = policy.start(view, stream)
+        self._n_contexts, self._n_arms, _ = view.features.shape
+
+    def act(self, context: int) -> int:
+        """Choose an arm in this context."""
+        if not 0 <= context < self._n_contexts:
+            raise ValueError(f"context is {context!r}; give an index from 0 to {self._n_contexts - 1}")
+        arm, _ = _act(self._compiled, context)
+        return arm
+
+    def update(self, context: int, arm: int, reward: float) -> None:
+        """Learn from the reward of an arm pulled in this context."""
+        if not 0 <= context < self._n_contexts:
+            raise ValueError(f"context is {context!r}; give an index from 0 to {self._n_contexts - 1}")
+        if not 0 <= arm < self._n_arms:
+            raise ValueError(f"arm is {arm!r}; give an index from 0 to {self._n_arms - 1}")
+        value = float(reward)
+        if not math.isfinite(value):
+            raise ValueError(f"reward is {reward!r}; give a finite number")
+        _update(self._compiled, context, arm, value)
+
+    def state(self) -> Plain:
+        """All that the policy carries, as nested dicts and lists of numbers: JSON keeps it exactly."""
+        return state_to_plain(self._compiled.state)
+
+    def restore(self, state: Plain) -> None:
+        """Go on from what `state` returned, with the same policy and view: the same decisions follow."""
+        fill_state(self._compiled.state, state)
