@@ -59,7 +59,9 @@ def compiled_seconds(problem, policy, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=1.0, help="for each compiled measurement")
     parser.add_argument("--write", type=Path, help="also write the table to this Markdown file")
     arguments = parser.parse_args()

@@ -13,7 +13,9 @@ class Stream:
     """NumPy's SFC64 generator; normals by Box and Muller's transform."""
 
     def __init__(self, seed, run, role):
-        self.generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(run, role))))
+        self.generator = np.random.Generator(
+            np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(run, role)))
+        )
 
     def uniform(self):
         return self.generator.random()
@@ -23,7 +25,11 @@ class Stream:
         return np.sqrt(-2 * np.log(1 - first)) * np.cos(2 * np.pi * second)
 
     def choose(self, probabilities):
-        return int(np.searchsorted(np.cumsum(probabilities), self.uniform(), side="right").clip(0, len(probabilities) - 1))
+        return int(
+            np.searchsorted(np.cumsum(probabilities), self.uniform(), side="right").clip(
+                0, len(probabilities) - 1
+            )
+        )
 
 
 class Estimator:
@@ -116,7 +122,9 @@ class Solid:
         delta = self.closest_alternative(weights)
         divergence = (view.features @ delta) ** 2 / (2 * sigma2)
         bonus = np.sqrt(gamma) * np.sqrt(estimator.sq_norms)
-        optimistic = divergence + policy.constraint_bonus * 2 * view.theta_bound * view.feature_bound / sigma2 * bonus
+        optimistic = (
+            divergence + policy.constraint_bonus * 2 * view.theta_bound * view.feature_bound / sigma2 * bonus
+        )
         g = (weights * optimistic).sum() - 1 / z
         q = rho[:, None] * (estimator.means + bonus + self.multiplier * optimistic)
         if policy.normalise_gradient:
@@ -209,7 +217,9 @@ def steps(problem, policy, horizon, seed, run):
     environment = Stream(seed, run, role=0)
     edges = np.cumsum(problem.context_probs)
     for _ in range(horizon):
-        context = int(np.searchsorted(edges, environment.uniform(), side="right").clip(0, problem.n_contexts - 1))
+        context = int(
+            np.searchsorted(edges, environment.uniform(), side="right").clip(0, problem.n_contexts - 1)
+        )
         noise = problem.noise_std * environment.normal()
         arm, explored = agent.act(context)
         reward = problem.means[context, arm] + noise

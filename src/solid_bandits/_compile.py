@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numba
 
@@ -24,7 +24,7 @@ def jit(function: F) -> F:
     # functions called from other files. The compiled files are one unit here: a change in one compiles all anew.
     if hasattr(compiled, "_cache"):  # not with NUMBA_DISABLE_JIT=1
         compiled._cache._cache_file._source_stamp = package_stamp()
-    return compiled  # type: ignore[no-any-return]
+    return cast(F, compiled)
 
 
 @cache

@@ -221,7 +221,7 @@ class Problem:
                         f"{scalar} in {name!r} has shape {fields[scalar].shape}; give one number"
                     )
                 fields[scalar] = fields[scalar].reshape(()).item()
-        return cls(**fields)
+        return cls(**fields)  # type: ignore[arg-type]  # the scalars became numbers above
 
     def __repr__(self) -> str:
         positive = self.gaps[self.gaps > 0]

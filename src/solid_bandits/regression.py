@@ -91,7 +91,7 @@ def observe(
         means[pair] += error * products[pair]
         sq_norms[pair] -= products[pair] * products[pair] / growth
     regression.updates[()] += 1
-    if regression.updates[()] % REFRESH_EVERY == 0:
+    if regression.updates.item() % REFRESH_EVERY == 0:
         refresh(regression, work, view)
 
 

@@ -3,8 +3,8 @@
 A policy's file defines
 
 - a frozen dataclass, its parameters: what a user chooses (`Policy`);
-- a named tuple, its compiled form, an *agent*: `params`, `known` (the view), `state`, `work`; numbers and arrays only. The state
-  is all that is carried from one step to the next; `work` is scratch;
+- a named tuple, its compiled form, an *agent*: `params`, `known` (the view), `state`, `work`; numbers and arrays
+  only. The state is all that is carried from one step to the next; `work` is scratch;
 - `act(agent, context) -> (arm, explored)` and `update(agent, context, arm, reward)`, compiled, which change the
   arrays of `agent.state` in place and nothing else;
 - a call of `register`, which ties the three together.
@@ -62,7 +62,7 @@ def update(agent: Any, context: int, arm: int, reward: float) -> None:
 
 
 # Numba compares the signatures of a typing function and of what it returns, annotations included.
-@overload(act)  # type: ignore[untyped-decorator]
+@overload(act)
 def _compiled_act(agent: Any, context: Any) -> Any:
     kernel = _KERNELS[agent.instance_class][0]
 
@@ -72,7 +72,7 @@ def _compiled_act(agent: Any, context: Any) -> Any:
     return choose
 
 
-@overload(update)  # type: ignore[untyped-decorator]
+@overload(update)
 def _compiled_update(agent: Any, context: Any, arm: Any, reward: Any) -> Any:
     kernel = _KERNELS[agent.instance_class][1]
 

@@ -68,7 +68,7 @@ def act(agent: LinTSAgent, context: int) -> tuple[int, bool]:
     state.step[()] += 1
     spread = params.multiple * view.noise_std
     if params.grows_with_time:
-        spread *= math.sqrt(math.log(state.step[()]))
+        spread *= math.sqrt(math.log(state.step.item()))
     sample_theta(agent, spread)
     best = 0
     largest = -np.inf

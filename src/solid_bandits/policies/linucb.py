@@ -50,7 +50,7 @@ def radius(agent: LinUCBAgent, step: int) -> float:
     """
     params, view = agent.params, agent.known
     dim = view.features.shape[2]
-    log_det_ratio = max(agent.state.regression.log_det[()] - dim * math.log(params.ridge), 0.0)
+    log_det_ratio = max(agent.state.regression.log_det.item() - dim * math.log(params.ridge), 0.0)
     if not params.full_radius:
         return params.scale * view.noise_std * math.sqrt(log_det_ratio + math.log(step))
     horizon = view.horizon if view.horizon > 0 else step
@@ -65,7 +65,7 @@ def act(agent: LinUCBAgent, context: int) -> tuple[int, bool]:
     state = agent.state
     means, sq_norms = state.regression.means[context], state.regression.sq_norms[context]
     state.step[()] += 1
-    width = radius(agent, state.step[()])
+    width = radius(agent, state.step.item())
     best = 0
     largest = -np.inf
     for arm in range(means.shape[0]):

@@ -156,7 +156,7 @@ def optimistic_gradient(agent: SolidAgent, width: float, normaliser: float) -> f
     params, view, state, work = agent.params, agent.known, agent.state, agent.work
     regression = state.regression
     n_contexts, n_arms = state.omega.shape
-    contexts_seen = max(state.step[()], 1)
+    contexts_seen = max(state.step.item(), 1)
     for context in range(n_contexts):
         frequency = state.context_counts[context] / contexts_seen
         for arm in range(n_arms):
@@ -177,7 +177,7 @@ def optimistic_gradient(agent: SolidAgent, width: float, normaliser: float) -> f
     noise_var = view.noise_std**2
     root_width = math.sqrt(width)
     bonus_scale = params.constraint_bonus * 2.0 * view.theta_bound * view.feature_bound / noise_var
-    multiplier = state.multiplier[()]
+    multiplier = state.multiplier.item()
     constraint = -1.0 / normaliser
     for context in range(n_contexts):
         if state.context_counts[context] == 0:
@@ -225,19 +225,19 @@ def update_omega(agent: SolidAgent) -> None:
 def update_solution(agent: SolidAgent, step: int) -> None:
     """One primal-dual step on the optimistic Lagrangian h_t, then the phase stopping test."""
     params, view, state = agent.params, agent.known, agent.state
-    width = confidence_width(view, step, state.explored[()])
+    width = confidence_width(view, step, state.explored.item())
     # Alg. 1: Compute q_t ∈ ∂h_t(ω_t, λ_t, z_{K_t})
-    constraint = optimistic_gradient(agent, width, normalisation(params, state.phase[()]))
+    constraint = optimistic_gradient(agent, width, normalisation(params, state.phase.item()))
     # Alg. 1: Update policy
     update_omega(agent)
     # Alg. 1: Update multiplier: λ_{t+1} ← min{[λ_t - α^λ g_t(ω_t, z_{K_t})]_+, λ_max}
-    multiplier = state.multiplier[()] - params.multiplier_step * constraint
+    multiplier = state.multiplier.item() - params.multiplier_step * constraint
     state.multiplier[()] = min(max(multiplier, 0.0), params.max_multiplier)
     # Alg. 1: if S_t - S_{T_{K_t}-1} = p_k (p_k is not whole in general, so: once it is reached)
-    if state.explored[()] - state.phase_start[()] >= phase_length(params, state.phase[()]):
+    if state.explored.item() - state.phase_start.item() >= phase_length(params, state.phase.item()):
         # Alg. 1: Change phase: K_{t+1} ← K_t + 1
         state.phase[()] += 1
-        state.phase_start[()] = state.explored[()]
+        state.phase_start[()] = state.explored.item()
         if params.reset_at_phase:
             # Alg. 1: Reset solution: ω_{t+1} ← ω_1, λ_{t+1} ← λ_1
             state.logits[:] = 0.0
@@ -250,7 +250,7 @@ def act(agent: SolidAgent, context: int) -> tuple[int, bool]:
     """Choose an arm in context X_t, and step the solution if the round explores."""
     view, state, work = agent.known, agent.state, agent.work
     # Alg. 1: Receive context X_t ~ ρ
-    step = state.step[()] + 1
+    step = state.step.item() + 1
     # Alg. 1: if inf_{θ'} ‖θ-tilde_{t-1} - θ'‖²_{V_{t-1}} > β_{t-1}
     threshold = exploitation_threshold(view, step)
     explores = not is_identified(state.regression, work.regression, view, context, threshold)

@@ -23,7 +23,7 @@ def toy(xi: float = 0.1, first_context_prob: float = 0.5, noise_std: float = 0.5
     p = _check.number("first_context_prob", first_context_prob, above=0)
     if p >= 1:
         raise ValueError(f"first_context_prob is {first_context_prob!r}; give a number in (0, 1)")
-    features = [
+    features: list[list[list[float]]] = [
         [[1, 0, 0], [0, 1, 0], [1 - xi, 2 * xi, 0]],
         [[0, 0.6, 0.8], [0, 0, 1], [0, xi / 10, 1 - xi]],
     ]

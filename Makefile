@@ -1,0 +1,51 @@
+# make demo    regret curves of every policy on the paper's toy problem, into demo/
+# make test    all tests
+# make lint    formatting, linting and types
+# make docs    the documentation, into docs/_build/html
+# make bench   steps per second beside the plain NumPy reference
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint format docs bench clean
+
+demo: .venv/run
+	$(BIN)/solid-bandits compare toy --policy solid --policy linucb --policy lints --policy lints-posterior \
+	    --policy greedy --horizon 50000 --runs 100 --seed 0 --out demo
+	@echo "open demo/report.html in a browser, or look at demo/regret.png"
+
+test: .venv/test
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: .venv/lint
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .venv/lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: .venv/docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "documentation in docs/_build/html/index.html"
+
+bench: .venv/test
+	$(BIN)/python benchmarks/policies.py
+
+clean:
+	rm -rf .venv demo docs/_build
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "Python 3.11 or newer is needed; name one with make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+# One stamp per set of requirements, so that the demo does not wait for what only tests need.
+.venv/run: .venv/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/%: .venv/run pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	@touch $@

@@ -1,0 +1,5 @@
+"""`python -m solid_bandits` is the command `solid-bandits`."""
+
+from solid_bandits.cli import main
+
+main()
