@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from solid_bandits.problem import View as View
     from solid_bandits.problem import make_view as make_view
     from solid_bandits.results import Results as Results
-    from solid_bandits.simulate import simulate as simulate
+    from solid_bandits.simulation import simulate as simulate
 
 __version__ = "0.1.0"
 
@@ -30,7 +30,7 @@ _HOMES = {
     "Solid": "policies.solid",
     "View": "problem",
     "make_view": "problem",
-    "simulate": "simulate",
+    "simulate": "simulation",
 }
 
 __all__ = [*sorted([*_HOMES, "problems"])]
@@ -43,8 +43,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"solid_bandits.{_HOMES[name]}"), name)
     else:
         raise AttributeError(f"module 'solid_bandits' has no attribute {name!r}")
-    # `simulate` is a function and a module of that name: remember the function, or the next look-up finds the module.
-    globals()[name] = value
+    globals()[name] = value  # found at once the next time
     return value
 
 

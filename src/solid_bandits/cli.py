@@ -72,7 +72,7 @@ def compare(
     from solid_bandits import _check
     from solid_bandits.policies.catalogue import by_name
     from solid_bandits.results import check_free
-    from solid_bandits.simulate import configuration_of
+    from solid_bandits.simulation import configuration_of
 
     kind = problem if problem in ("toy", "random") else "file"
     options: dict[str, dict[str, float | None]] = {
@@ -161,7 +161,7 @@ def _simulate_with_progress(
         TimeRemainingColumn,
     )
 
-    from solid_bandits.simulate import simulate
+    from solid_bandits.simulation import simulate
 
     console = Console(stderr=True)
     console.print(

@@ -1,8 +1,10 @@
 """The finite contextual linear bandit problem of Section 2, validated once, at the door."""
 
 import hashlib
+import io
 import os
 import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -191,23 +193,15 @@ class Problem:
         known = ("features", "theta", "context_probs", "noise_std", "theta_bound")
         name = os.fspath(path)
         try:
-            with np.load(name, allow_pickle=False) as file:
-                if not isinstance(file, np.lib.npyio.NpzFile):
-                    raise ValueError(
-                        f"problem file {name!r} holds one bare array; give an .npz with fields {known}"
-                    )
-                fields = {field: file[field] for field in file.files}
+            content = io.BytesIO(Path(path).read_bytes())
         except OSError as error:
             raise ValueError(f"problem file {name!r} cannot be read ({error.strerror or error})") from None
-        except (zipfile.BadZipFile, EOFError, KeyError):
+        try:
+            with zipfile.ZipFile(content), np.load(content, allow_pickle=False) as archive:
+                fields = {field: archive[field] for field in archive.files}
+        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError):
             raise ValueError(
-                f"problem file {name!r} is not a whole .npz archive; write one with numpy.savez"
-            ) from None
-        except ValueError as error:
-            if "problem file" in str(error):
-                raise
-            raise ValueError(
-                f"problem file {name!r} is not an .npz of plain numbers; use numpy.savez"
+                f"problem file {name!r} is not a whole .npz of plain numbers; write one with numpy.savez"
             ) from None
         unknown = sorted(set(fields) - set(known))
         missing = sorted({"features", "theta"} - set(fields))

@@ -10,8 +10,9 @@ from solid_bandits._types import Floats, Ints
 from solid_bandits.linalg import cholesky, dot, inner_products, inverse_from_factor, symmetric_product
 from solid_bandits.problem import View
 
-REFRESH_EVERY = 1000
-"""Updates between factorisations from scratch: rounding drifts by about 1e-16 an update, relative to V's condition."""
+REFRESH_EVERY = 16
+"""Updates per dimension between computations from scratch, each of which costs about `dim` updates. Every update adds
+a rounding error of about 1e-16 times V's condition, so the interval is kept as short as costs a few per cent."""
 
 
 class Regression(NamedTuple):
@@ -91,7 +92,7 @@ def observe(
         means[pair] += error * products[pair]
         sq_norms[pair] -= products[pair] * products[pair] / growth
     regression.updates[()] += 1
-    if regression.updates.item() % REFRESH_EVERY == 0:
+    if regression.updates.item() % (REFRESH_EVERY * dim) == 0:
         refresh(regression, work, view)
 
 

@@ -1,0 +1,207 @@
+"""The report page: one html file that holds its data, its style and plotly.js, and asks the network for nothing."""
+
+import json
+import math
+import os
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import polars as pl
+from plotly.offline import get_plotlyjs
+
+from solid_bandits._types import Plain
+from solid_bandits.report import standings
+from solid_bandits.report.palette import BAND_OPACITY, Look, looks
+from solid_bandits.report.scale import regret_scale
+from solid_bandits.results import Results, write_whole
+
+# Quartiles of a handful of runs say less than the runs themselves: no box below this number.
+_LEAST_BOXED = 5
+
+# What plotly calls the patterns, as lengths of strokes and gaps in the little pictures beside the labels.
+_STROKES = {"solid": "", "dot": "2 2.5", "dashdot": "7 2.5 2 2.5", "dash": "6 4"}
+
+
+def write_page(results: Results, path: str | os.PathLike[str], bound: float | None = None) -> None:
+    """Write the page to `path`, whole or not at all.
+
+    Args:
+        results: the table and manifest to show.
+        path: the html file.
+        bound: v*, the constant of the regret lower bound: v* log t is drawn as a dashed line.
+
+    """
+    text = _page(results, bound)
+    write_whole(Path(path), lambda file: file.write_text(text, encoding="utf-8"))
+
+
+def page_data(results: Results, bound: float | None = None) -> Plain:
+    """What the page's charts are drawn from: the summary, the final regret of each run, and the looks."""
+    summary = results.summary()
+    scale = regret_scale(summary, bound)
+    last = results.table.filter(pl.col("step") == pl.col("step").max())
+    policies: list[Plain] = []
+    for policy, look in looks(results.policies).items():
+        curve = summary.filter(pl.col("policy") == policy)
+        runs = last.filter(pl.col("policy") == policy)
+        banded = curve["low"].null_count() == 0
+        policies.append(
+            {
+                "label": policy,
+                "colour": look.colour,
+                "dash": look.dash,
+                "swatch": _swatch(look.colour, look.dash),
+                "off_scale": policy in scale.off_scale,
+                "step": curve["step"].to_list(),
+                "mean": curve["mean"].to_list(),
+                "low": curve["low"].to_list() if banded else None,
+                "high": curve["high"].to_list() if banded else None,
+                "run": runs["run"].to_list(),
+                "final": runs["regret"].to_list(),
+            }
+        )
+    ranked = standings.standings(results)["policy"].to_list()
+    return {
+        "policies": policies,
+        "order": [results.policies.index(policy) for policy in ranked],
+        "top": scale.top,
+        "band_opacity": BAND_OPACITY,
+        "boxes": min(len(policy["run"]) for policy in policies) >= _LEAST_BOXED,
+        "bound": None if bound is None else _bound(summary["step"].unique().sort().to_list(), bound),
+    }
+
+
+def _bound(steps: list[int], bound: float) -> Plain:
+    return {
+        "label": f"lower bound v* log t, v* = {bound:.3g}",
+        "swatch": _swatch("currentColor", "dash"),
+        "step": steps,
+        "value": [bound * math.log(step) for step in steps],
+    }
+
+
+def _page(results: Results, bound: float | None) -> str:
+    here = files("solid_bandits.report")
+    configuration = results.manifest["configuration"]
+    problem = configuration.get("problem", {})
+    name, description = problem.get("name", "a problem"), problem.get("description", "")
+    facts = [
+        f"{configuration['horizon']:,} steps",
+        f"{configuration['runs']:,} runs" if configuration["runs"] > 1 else "1 run",
+        f"seed {configuration['seed']}",
+    ]
+    band_note = (
+        "Bands: 95% Student intervals of the mean." if configuration["runs"] > 1 else "One run: no bands."
+    )
+    data = page_data(results, bound)
+    spread_note = "Final regret of each run: a dot is a run."
+    if data["boxes"]:
+        spread_note = (
+            "Final regret of each run: a dot is a run, the box holds the middle half, the line in it is the median. "
+            "A heavy tail shows here and not in a mean."
+        )
+    return Template((here / "page.html").read_text(encoding="utf-8")).substitute(
+        title=escape(f"Regret on {name}: {description}".removesuffix(": ")),
+        heading=escape(f"Regret on {name}"),
+        description=escape(description),
+        facts=escape(" · ".join(facts)),
+        band_note=band_note,
+        spread_note=spread_note,
+        standings=_standings(results),
+        configuration=_configuration(results.manifest),
+        data=_embedded(data),
+        style=(here / "page.css").read_text(encoding="utf-8"),
+        script=(here / "page.js").read_text(encoding="utf-8"),
+        plotly=get_plotlyjs(),
+    )
+
+
+def _embedded(data: Plain) -> str:
+    """The data as json without "<", ">" and "&": no label can end the script element in which they lie."""
+    text = json.dumps(data, allow_nan=False)
+    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+def _standings(results: Results) -> str:
+    rows, styles = standings.rows(results), looks(results.policies)
+    seconds = results.manifest.get("seconds")
+    heads = ["mean regret", "95% interval", "difference to best (paired 95%)", "exploring rounds", "runs"]
+    if seconds:
+        heads.append("CPU seconds")
+    body = []
+    for policy, *cells in rows:
+        if seconds:
+            cells.append(f"{seconds[policy]:,.1f}" if policy in seconds else "")
+        tags = (
+            f'<td data-label="{head}">{escape(cell)}</td>' for head, cell in zip(heads, cells, strict=True)
+        )
+        body.append(f"<tr>{_policy_head(policy, styles)}{''.join(tags)}</tr>")
+    tied = any(row.difference.startswith(standings.TIE) for row in rows)
+    note = f'<p class="note">{escape(standings.TIE_NOTE)}</p>' if tied else ""
+    return (
+        '<table class="numbers stack"><thead><tr><th>policy</th>'
+        + "".join(f"<th>{head.replace(' (', '<br>(')}</th>" for head in heads)
+        + f"</tr></thead><tbody>{''.join(body)}</tbody></table>{note}"
+    )
+
+
+def _configuration(manifest: Plain) -> str:
+    configuration = manifest["configuration"]
+    styles = looks(configuration["policies"])
+    # The description stands under the title already.
+    problem = configuration.get("problem", {}).items()
+    facts = {"problem" if key == "name" else key: value for key, value in problem if key != "description"}
+    facts |= {key: value for key, value in configuration.items() if key not in ("problem", "policies")}
+    if "started" in manifest:
+        facts["started"] = str(manifest["started"]).replace("T", " ")
+    if "wall_seconds" in manifest:
+        facts["wall time"] = f"{manifest['wall_seconds']:,.1f} s"
+    body = "".join(
+        f'<tr>{_policy_head(policy, styles)}<td class="parameters">{_parameters(parameters)}</td></tr>'
+        for policy, parameters in configuration["policies"].items()
+    )
+    raw = json.dumps(manifest, indent=2, ensure_ascii=False)
+    return (
+        f"{_facts(facts)}<h3>Policies and their parameters</h3>"
+        f'<table class="words stack"><tbody>{body}</tbody></table>'
+        f"<h3>Versions</h3>{_facts(manifest.get('versions', {}))}"
+        f"<details><summary>The whole manifest</summary><pre><code>{escape(raw)}</code></pre></details>"
+    )
+
+
+def _parameters(parameters: Plain) -> str:
+    kind = parameters.get("kind")
+    chips = [f"<code>{escape(str(kind))}</code>"] if kind is not None else []
+    chips += [
+        f"<code>{escape(key)} = {escape(_plain(value))}</code>"
+        for key, value in parameters.items()
+        if key != "kind"
+    ]
+    return "".join(chips)
+
+
+def _facts(facts: Plain) -> str:
+    pairs = (
+        f"<div><dt>{escape(key)}</dt><dd>{escape(_plain(value))}</dd></div>" for key, value in facts.items()
+    )
+    return f"<dl>{''.join(pairs)}</dl>"
+
+
+def _plain(value: Any) -> str:
+    """A manifest's value in words: text as it is, the rest as json."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _policy_head(policy: str, styles: dict[str, Look]) -> str:
+    look = styles[policy]
+    return f'<th scope="row"><div>{_swatch(look.colour, look.dash)}<span>{escape(policy)}</span></div></th>'
+
+
+def _swatch(colour: str, dash: str) -> str:
+    return (
+        f'<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true"><line x1="0" y1="4" x2="22" y2="4" '
+        f'stroke="{colour}" stroke-width="3" stroke-dasharray="{_STROKES[dash]}"/></svg>'
+    )

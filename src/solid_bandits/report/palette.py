@@ -1,0 +1,35 @@
+"""One look per policy, shared by the figure and the page."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+# Okabe and Ito's colours, which people with any common colour blindness tell apart, less the two that vanish on
+# a white page (yellow) or on a dark one (black).
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+# Beyond six policies the colours come again with the next pattern. Plain dashes are left to the lower bound.
+# Matplotlib and plotly spell patterns differently.
+PATTERNS = (("-", "solid"), ((0, (1, 1.2)), "dot"), ((0, (5, 1.2, 1, 1.2)), "dashdot"))
+
+BAND_OPACITY = 0.18
+
+
+class Look(NamedTuple):
+    """How a policy is drawn."""
+
+    colour: str
+    """#rrggbb."""
+    linestyle: str | tuple[int, tuple[float, ...]]
+    """The pattern of the line, for matplotlib."""
+    dash: str
+    """The same pattern, for plotly."""
+
+
+def looks(policies: Iterable[str]) -> dict[str, Look]:
+    """Give each policy its look, by its place in the order in which the policies were given."""
+    result = {}
+    for index, policy in enumerate(policies):
+        turn, colour = divmod(index, len(COLOURS))
+        linestyle, dash = PATTERNS[turn % len(PATTERNS)]
+        result[policy] = Look(COLOURS[colour], linestyle, dash)
+    return result

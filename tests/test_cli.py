@@ -1,0 +1,143 @@
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import solid_bandits as sb
+from solid_bandits import cli
+
+QUICK = ["--horizon", "40", "--runs", "4", "--jobs", "1"]
+
+
+def run(monkeypatch, capsys, *arguments):
+    """Call the command as a shell would; give back status, output and errors."""
+    monkeypatch.setattr(sys, "argv", ["solid-bandits", *map(str, arguments)])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    captured = capsys.readouterr()
+    return caught.value.code, captured.out, captured.err
+
+
+def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, tmp_path):
+    out = tmp_path / "out"
+    status, printed, _ = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--seed", 3, "--out", out)
+    assert status == 0
+    for label in ("SOLID", "LinUCB", "LinTS (paper)", "LinTS (posterior)"):
+        assert label in printed
+    assert sorted(p.name for p in out.iterdir()) == [
+        "manifest.json",
+        "regret.png",
+        "report.html",
+        "results.parquet",
+    ]
+    results = sb.Results.load(out)
+    assert results.manifest["configuration"]["seed"] == 3
+    assert results.manifest["configuration"]["policies"]["SOLID"]["z0"] == 1
+    expected = sb.simulate(sb.problems.toy(), {"LinUCB": sb.LinUCB()}, 40, runs=4, seed=3, jobs=1)
+    assert results.table.filter(policy="LinUCB")["regret"].to_list() == expected.table["regret"].to_list()
+    # The same command again gives the same results; another one is refused.
+    before = (out / "results.parquet").read_bytes()
+    assert run(monkeypatch, capsys, "compare", "toy", *QUICK, "--seed", 3, "--out", out)[0] == 0
+    assert (out / "results.parquet").read_bytes() == before
+    status, _, error = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--seed", 4, "--out", out)
+    assert status == 2
+    assert "--out" in error
+    assert "already holds other results" in error
+
+
+def test_random_problems_and_files(monkeypatch, capsys, tmp_path):
+    size = ["--contexts", 3, "--arms", 5, "--dim", 4, "--density", 0.6, "--problem-seed", 2]
+    chosen = ["--policy", "solid", "--policy", "greedy"]
+    status, *_ = run(
+        monkeypatch, capsys, "compare", "random", *size, *chosen, *QUICK, "--out", tmp_path / "r"
+    )
+    assert status == 0
+    drawn = sb.problems.random(3, 5, 4, 0.6, seed=2)
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    assert manifest["configuration"]["problem"]["fingerprint"] == drawn.fingerprint
+    assert manifest["configuration"]["policies"]["SOLID"]["z0"] == 5
+
+    drawn.save(tmp_path / "mine.npz")
+    status, *_ = run(
+        monkeypatch, capsys, "compare", tmp_path / "mine.npz", *chosen, *QUICK, "--out", tmp_path / "f"
+    )
+    assert status == 0
+    tables = [sb.Results.load(tmp_path / name).table for name in "rf"]
+    assert tables[0].equals(tables[1])
+
+
+BAD = [
+    (["compare", "toy", "--policy", "solidd"], "policy is 'solidd'; did you mean 'solid'?"),
+    (["compare", "toy", "--policy", "solid", "--policy", "solid"], "given twice"),
+    (["compare", "toy", "--horizon", "0"], "horizon is 0; give a whole number >= 1"),
+    (["compare", "toy", "--runs", "-3"], "runs is -3"),
+    (["compare", "toy", "--seed", "-1"], "seed is -1"),
+    (["compare", "toy", "--jobs", "0"], "jobs is 0"),
+    (["compare", "toy", "--horizon", "many"], "--horizon"),
+    (["compare", "toy", "--noise-std", "0"], "noise_std is 0"),
+    (["compare", "toy", "--xi", "2"], "xi is 2"),
+    (["compare", "toy", "--arms", "4"], "--arms is 4, but it belongs to the random problem"),
+    (["compare", "random", "--density", "1.5"], "density is 1.5"),
+    (["compare", "random", "--problem-seed", "-1"], "seed is -1"),
+    (["compare", "toyy"], "problem is 'toyy'; give toy, random, or the name of an .npz file"),
+    (["compare", "none.npz"], "problem file 'none.npz' cannot be read"),
+    (["compare", "toy", "--polcy", "solid"], "--polcy"),
+    (["compare"], "problem"),
+    (["compair", "toy"], "compair"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(a) for a, _ in BAD])
+def test_bad_input_is_one_line_status_2_and_no_file(monkeypatch, capsys, tmp_path, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    status, printed, error = run(
+        monkeypatch, capsys, *arguments, *(["--out", "out"] if len(arguments) > 1 else [])
+    )
+    assert status == 2
+    assert message in error
+    assert error.startswith("solid-bandits: error: ")
+    assert error.count("\n") == 1
+    assert printed == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_broken_problem_files(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "p.npz"
+    path.write_bytes(b"junk")
+    assert "not a whole .npz" in run(monkeypatch, capsys, "compare", path, *QUICK, "--out", tmp_path / "o")[2]
+    np.savez(path, features=np.full((1, 2, 2), np.nan), theta=[1, 2])
+    assert (
+        "features holds nan" in run(monkeypatch, capsys, "compare", path, *QUICK, "--out", tmp_path / "o")[2]
+    )
+    assert not (tmp_path / "o").exists()
+
+
+def test_an_out_that_is_or_lies_below_a_file(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        status, _, error = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--out", out)
+        assert status == 2
+        assert "is a file" in error
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_out_that_may_not_be_written_to(monkeypatch, capsys, tmp_path):
+    tmp_path.chmod(0o500)
+    status, _, error = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--out", tmp_path / "o")
+    assert (status, "may not be written to" in error) == (2, True)
+
+
+def test_help_answers_without_loading_the_compiler():
+    script = (
+        "import sys, solid_bandits, solid_bandits.cli; print('numba' in sys.modules, 'polars' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+    done = subprocess.run(
+        [sys.executable, "-m", "solid_bandits", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "compare" in done.stdout
