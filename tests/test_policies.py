@@ -6,14 +6,14 @@ import math
 import subprocess
 import sys
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import degenerate
 
+import naive
 import solid_bandits as sb
+from problems import degenerate
 from solid_bandits.agent import _act, _update
 from solid_bandits.policies.catalogue import CATALOGUE, by_name
 from solid_bandits.policies.contract import fill_state, state_to_plain

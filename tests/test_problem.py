@@ -121,10 +121,10 @@ def test_unreadable_files_say_so(tmp_path):
     with pytest.raises(ValueError, match="cannot be read"):
         sb.Problem.load(tmp_path)
     bad.write_bytes(b"not a zip")
-    with pytest.raises(ValueError, match="not a whole .npz of plain numbers"):
+    with pytest.raises(ValueError, match=r"not a whole \.npz of plain numbers"):
         sb.Problem.load(bad)
     bad.write_bytes(b"PK\x03\x04 cut off")
-    with pytest.raises(ValueError, match="not a whole .npz of plain numbers"):
+    with pytest.raises(ValueError, match=r"not a whole \.npz of plain numbers"):
         sb.Problem.load(bad)
     np.savez(bad, features=FEATURES)
     with pytest.raises(ValueError, match="lacks theta"):
@@ -136,10 +136,10 @@ def test_unreadable_files_say_so(tmp_path):
     with pytest.raises(ValueError, match=r"noise_std in .* has shape \(2,\)"):
         sb.Problem.load(bad)
     np.savez(bad, features=np.array([object()]), theta=THETA)
-    with pytest.raises(ValueError, match="not a whole .npz of plain numbers"):
+    with pytest.raises(ValueError, match=r"not a whole \.npz of plain numbers"):
         sb.Problem.load(bad)
     np.save(tmp_path / "one.npy", THETA)
-    with pytest.raises(ValueError, match="not a whole .npz of plain numbers"):
+    with pytest.raises(ValueError, match=r"not a whole \.npz of plain numbers"):
         sb.Problem.load(tmp_path / "one.npy")
     with pytest.raises(ValueError, match=r"ending in \.npz"):
         sb.Problem(FEATURES, THETA).save(tmp_path / "p.txt")

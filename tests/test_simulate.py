@@ -1,4 +1,3 @@
-import naive
 import numpy as np
 import polars as pl
 import pytest
@@ -6,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+import naive
 import solid_bandits as sb
 from solid_bandits.simulation import checkpoints
 

@@ -2,10 +2,10 @@
 
 import math
 
-import naive
 import numpy as np
 import pytest
 
+import naive
 import solid_bandits as sb
 from solid_bandits.agent import _act, _update
 from solid_bandits.policies import solid

@@ -111,12 +111,12 @@ class Problem:
 
     @property
     def n_contexts(self) -> int:
-        """|X|."""
+        """Number of contexts, the size of X."""
         return self.features.shape[0]
 
     @property
     def n_arms(self) -> int:
-        """|A|."""
+        """Number of arms, the size of A."""
         return self.features.shape[1]
 
     @property
@@ -215,7 +215,7 @@ class Problem:
                         f"{scalar} in {name!r} has shape {fields[scalar].shape}; give one number"
                     )
                 fields[scalar] = fields[scalar].reshape(()).item()
-        return cls(**fields)  # type: ignore[arg-type]  # the scalars became numbers above
+        return cls(**fields)
 
     def __repr__(self) -> str:
         positive = self.gaps[self.gaps > 0]

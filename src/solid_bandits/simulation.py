@@ -149,7 +149,7 @@ def simulate(
         >>> import solid_bandits as sb
         >>> policies = {"SOLID": sb.Solid.paper_toy(), "LinUCB": sb.LinUCB()}
         >>> results = sb.simulate(sb.problems.toy(), policies, horizon=1000, runs=10)
-        >>> results.final()
+        >>> final = results.final()
     """
     configuration = configuration_of(problem, policies, horizon, runs, seed)
     workers = joblib.cpu_count() if jobs is None else _check.integer("jobs", jobs, least=1)

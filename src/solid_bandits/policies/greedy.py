@@ -50,7 +50,7 @@ register(GreedyAgent, act, update)
 
 @dataclass(frozen=True)
 class Greedy(Policy):
-    """Pull argmax_a φ(x,a)ᵀθ-hat. A step takes O(|X||A| d).
+    """Pull argmax_a φ(x,a)ᵀθ-hat. A step takes O(P d) for P pairs.
 
     Args:
         ridge: ν > 0, the regulariser of the estimate.

@@ -92,7 +92,9 @@ register(LinTSAgent, act, update)
 
 @dataclass(frozen=True)
 class LinTS(Policy):
-    """Linear Thompson sampling: draw θ' ~ N(θ-hat, v² V^-1), pull argmax_a φ(x,a)ᵀθ'. O(|X||A| d + d²) a step.
+    """Linear Thompson sampling: draw θ' ~ N(θ-hat, v² V^-1), pull argmax_a φ(x,a)ᵀθ'.
+
+    A step takes O(P d + d²) for P pairs.
 
     Args:
         scale: `posterior`, v = σ, the Bayesian posterior under the prior N(0, σ²/ν I); or `paper`, v = σ √(log t),

@@ -86,7 +86,7 @@ register(LinUCBAgent, act, update)
 
 @dataclass(frozen=True)
 class LinUCB(Policy):
-    """Pull argmax_a φ(x,a)ᵀθ-hat + radius ‖φ(x,a)‖_{V^-1}. A step takes O(|X||A| d).
+    """Pull argmax_a φ(x,a)ᵀθ-hat + radius ‖φ(x,a)‖_{V^-1}. A step takes O(P d) for P pairs.
 
     Args:
         radius: `paper`, σ √(log(det V / det νI) + log t), as in the paper's experiments; or `theorem`, Theorem 2

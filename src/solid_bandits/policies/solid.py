@@ -288,7 +288,7 @@ class Solid(Policy):
     arm is pulled. If not, an arm is drawn from the exploration policy ω, and one step of optimistic primal-dual
     descent moves ω and the multiplier λ towards the solution of the lower bound's problem (P_z).
 
-    A step takes O(|X||A| d) when it exploits and O(|X||A| d² + d³) when it explores; memory is O(|X||A| d).
+    With P context-arm pairs, a step takes O(P d) when it exploits and O(P d² + d³) when it explores; memory is O(P d).
 
     Args:
         z0: z_0 in z_k = z_0 e^k; larger means less weight on information at the start.
@@ -333,7 +333,7 @@ class Solid(Policy):
 
     @classmethod
     def paper_random(cls, n_arms: int) -> "Solid":
-        """The parameters of the paper's random problems and of Jester: z_0 = |A|, λ_1 = 50, α^ω = 1, α^λ = 0.5."""
+        """The parameters of the paper's random problems and of Jester: z_0 is the number of arms, λ_1 = 50."""
         return cls(z0=float(_check.integer("n_arms", n_arms, least=1)), initial_multiplier=50.0)
 
     def start(self, view: View, stream: Words) -> SolidAgent:

@@ -1,0 +1,62 @@
+"""The documentation's examples run, and what it names exists."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import solid_bandits
+
+DOCS = Path(__file__).parent.parent / "docs"
+MODULES = [info.name for info in pkgutil.walk_packages(solid_bandits.__path__, "solid_bandits.")]
+
+
+def resolve(dotted):
+    """The object that `module.name.attribute`, below solid_bandits, stands for."""
+    parts = dotted.split(".")
+    for split in range(len(parts), 0, -1):
+        try:
+            value = importlib.import_module("solid_bandits." + ".".join(parts[:split]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[split:]:
+            value = getattr(value, name)
+        return value
+    raise AssertionError(f"{dotted} is nowhere")
+
+
+def test_every_name_on_the_map_from_paper_to_code_exists():
+    text = (DOCS / "algorithm.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    names = {name for row in rows for name in re.findall(r"`([a-z_]+(?:\.[\w]+)+)`", row)}
+    assert len(names) > 20
+    for name in names:
+        resolve(name)
+
+
+def test_every_line_of_algorithm_1_is_quoted_in_the_code():
+    source = Path(resolve("policies.solid").__file__).read_text(encoding="utf-8")
+    for words in (
+        "Receive context",
+        "Exploitation Step",
+        "Exploration Step: Sample arm",
+        "Set S_t",
+        "Compute q_t",
+        "Update policy",
+        "Update multiplier",
+        "Change phase",
+        "Reset solution",
+        "Update V_t, U_t",
+    ):
+        assert re.search(rf"# Alg\. 1: .*{re.escape(words)}", source), words
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+def test_examples_in_docstrings_run(name):
+    result = doctest.testmod(
+        importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
+    assert result.failed == 0
