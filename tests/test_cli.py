@@ -69,6 +69,51 @@ def test_random_problems_and_files(monkeypatch, capsys, tmp_path):
     assert tables[0].equals(tables[1])
 
 
+def test_bound_prints_and_draws(monkeypatch, capsys, tmp_path):
+    arguments = ["bound", "toy", "--noise-std", 1, "--z", 100, "--z", 1000, "--out", tmp_path / "b"]
+    status, printed, _ = run(monkeypatch, capsys, *arguments)
+    assert status == 0
+    assert "v*" in printed
+    assert "z_min" in printed
+    data = json.loads((tmp_path / "b" / "bound.json").read_text())
+    assert data["value"] == pytest.approx(10, rel=1e-6)
+    assert [one["z"] for one in data["at"]] == [100, 1000]
+    assert (tmp_path / "b" / "bound.png").stat().st_size > 10_000
+    status, _, error = run(monkeypatch, capsys, "bound", "toy", "--noise-std", 1, "--z", 3)
+    assert status == 2
+    assert "z is 3.0" in error
+    assert "give z >= 45.9" in error
+
+
+def test_compare_draws_the_bound_and_shows_the_insides(monkeypatch, capsys, tmp_path):
+    out = tmp_path / "out"
+    chosen = ["--policy", "solid", "--policy", "linucb"]
+    status, printed, _ = run(
+        monkeypatch, capsys, "compare", "toy", *chosen, *QUICK, "--insides", "--out", out
+    )
+    assert status == 0
+    assert "v* = 2.5" in printed
+    results = sb.Results.load(out)
+    assert results.manifest["lower_bound"]["value"] == pytest.approx(2.5, rel=1e-4)
+    assert results.insides["policy"].unique().to_list() == ["SOLID"]
+    targets = results.manifest["targets"]
+    assert targets["n_arms"] == 3
+    assert {row["z"] for row in targets["at"]} == set(results.insides["normalisation"])
+    for row in targets["at"]:
+        assert (row["omega"] is None) == (row["z"] < 11.48)
+
+
+def test_without_a_bound_compare_says_why(monkeypatch, capsys, tmp_path):
+    tie = sb.Problem([[[1, 0], [0, 1]]], [1, 1])
+    tie.save(tmp_path / "tie.npz")
+    status, printed, error = run(
+        monkeypatch, capsys, "compare", tmp_path / "tie.npz", *QUICK, "--out", tmp_path / "o"
+    )
+    assert status == 0
+    assert "no lower bound drawn: " in error
+    assert "v*" not in printed
+
+
 BAD = [
     (["compare", "toy", "--policy", "solidd"], "policy is 'solidd'; did you mean 'solid'?"),
     (["compare", "toy", "--policy", "solid", "--policy", "solid"], "given twice"),
@@ -87,6 +132,8 @@ BAD = [
     (["compare", "toy", "--polcy", "solid"], "--polcy"),
     (["compare"], "problem"),
     (["compair", "toy"], "compair"),
+    (["bound", "toy", "--tol", "0"], "tol is 0"),
+    (["bound", "toy", "--arms", "3"], "--arms is 3, but it belongs to the random problem"),
 ]
 
 

@@ -23,13 +23,14 @@ from solid_bandits.stream import POLICY, make_stream
 POLICIES = {
     "solid toy": sb.Solid.paper_toy(),
     "solid random": sb.Solid.paper_random(n_arms=8),
+    "solid theory": sb.Solid.theory(least_gap=0.1),
     "linucb": sb.LinUCB(),
     "linucb theorem": sb.LinUCB(radius="theorem", ridge=2.5),
     "lints paper": sb.LinTS(scale="paper", ridge=0.3),
     "lints posterior": sb.LinTS(),
     "greedy": sb.Greedy(ridge=0.7),
 }
-RANDOMISED = {"solid toy", "solid random", "lints paper", "lints posterior"}
+RANDOMISED = {"solid theory", "solid toy", "solid random", "lints paper", "lints posterior"}
 
 every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
 
@@ -192,7 +193,7 @@ def test_a_second_call_compiles_nothing(policy):
     assert len(_loop.signatures) == compiled
 
 
-def test_the_next_process_finds_the_compiled_loop_in_the_cache(tmp_path):
+def test_the_next_process_finds_the_compiled_loop_in_the_cache():
     script = (
         "import solid_bandits as sb\n"
         "from solid_bandits.simulation import play, checkpoints, _loop\n"
@@ -219,6 +220,16 @@ BAD = [
     (sb.Solid, {"multiplier_step": math.inf}),
     (sb.Solid, {"constraint_bonus": -1}),
     (sb.Solid, {"ridge": 0}),
+    (sb.Solid, {"max_multiplier": None}),
+    (sb.Solid, {"threshold_scale": -1}),
+    (sb.Solid, {"optimism_scale": math.nan}),
+    (sb.Solid, {"schedule": "exp"}),
+    (sb.Solid, {"arm_choice": "tracking"}),
+    (sb.Solid, {"exploit_test": "glrt"}),
+    (sb.Solid, {"test_contexts": "every"}),
+    (sb.Solid, {"confidence": "papr"}),
+    (sb.Solid, {"exploit_test": "oam", "bounded": True}),
+    (sb.Solid, {"least_gap": 0, "max_multiplier": 5}),
     (sb.LinUCB, {"radius": "papr"}),
     (sb.LinUCB, {"delta": 0}),
     (sb.LinUCB, {"scale": -1}),

@@ -74,6 +74,8 @@ def test_contexts_come_with_their_probabilities():
         truth,
         Trace(np.array([20_000]), np.zeros(1), np.zeros(1, dtype=np.int64)),
         make_stream(0, 0, 0),
+        0,
+        1,
     )
     shares = agent.state.context_counts / 20_000
     errors = np.sqrt(problem.context_probs * (1 - problem.context_probs) / 20_000)

@@ -8,7 +8,7 @@ import pytest
 import naive
 import solid_bandits as sb
 from solid_bandits.agent import _act, _update
-from solid_bandits.policies import solid
+from solid_bandits.policies import solid_rules
 from solid_bandits.stream import POLICY, make_stream
 
 
@@ -47,6 +47,18 @@ VARIANTS = {
     ),
     "other ridge": sb.Solid(ridge=4, z0=0.5, policy_step=0.1, multiplier_step=2),
     "clipped": sb.Solid(max_multiplier=2, initial_multiplier=1, constraint_bonus=0),
+    "lin-exp": sb.Solid(schedule="lin-exp", constraint_bonus=0),
+    "lin-pol": sb.Solid(schedule="lin-pol", constraint_bonus=0.01, reset_at_phase=True),
+    "lin-lin": sb.Solid(schedule="lin-lin", constraint_bonus=0, decay_steps=True, initial_multiplier=10),
+    "decaying steps": sb.Solid(decay_steps=True, initial_multiplier=50, constraint_bonus=0.01),
+    "direct tracking": sb.Solid(arm_choice="direct"),
+    "cumulative tracking": sb.Solid(arm_choice="cumulative", constraint_bonus=0),
+    "oam test": sb.Solid(exploit_test="oam"),
+    "oam test everywhere": sb.Solid(exploit_test="oam", test_contexts="all", threshold_scale=0.5),
+    "test everywhere": sb.Solid(test_contexts="all", threshold_scale=0.3),
+    "scales": sb.Solid(threshold_scale=0.2, optimism_scale=0.4, z0=30, initial_multiplier=200),
+    "anytime": sb.Solid(anytime=True),
+    "theorem": sb.Solid(confidence="theorem", threshold_scale=0.1, optimism_scale=0.05, ridge=None),
 }
 
 
@@ -63,9 +75,18 @@ def test_same_arms_as_the_reference_with_every_parameter(name, horizon):
         assert state.multiplier.item() > 0
 
 
-def test_phases_last_as_many_exploring_rounds_as_the_schedule_says():
-    """T_k: phase k ends after ceil(p_0) + ... + ceil(p_k) exploring rounds, p_k = z_0 e^{3k}."""
-    policy = sb.Solid(z0=2.5)
+LENGTHS = {
+    "exp-exp": lambda z0, k: z0 * math.exp(k) * math.exp(2 * k),
+    "lin-exp": lambda z0, k: z0 * (1 + k) * math.exp(k),
+    "lin-pol": lambda z0, k: z0 * (1 + k) * (1 + k) ** 2,
+    "lin-lin": lambda z0, k: z0 * (1 + k) * (1 + k),
+}
+
+
+@pytest.mark.parametrize("schedule", LENGTHS)
+def test_phases_last_as_many_exploring_rounds_as_the_schedule_says(schedule):
+    """T_k: phase k ends after ceil(p_0) + ... + ceil(p_k) exploring rounds, p_k the paper's four schedules."""
+    policy = sb.Solid(z0=2.5, schedule=schedule)
     problem = sb.problems.random(seed=1)
     agent = policy.start(problem.view(3000), make_stream(0, 0, POLICY))
     rng = np.random.default_rng(0)
@@ -77,24 +98,29 @@ def test_phases_last_as_many_exploring_rounds_as_the_schedule_says():
         if agent.state.phase.item() > phase:
             phase = agent.state.phase.item()
             ends.append(agent.state.explored.item())
-    lengths = [math.ceil(2.5 * math.exp(3 * k)) for k in range(3)]
+    lengths = [math.ceil(LENGTHS[schedule](2.5, k)) for k in range(3)]
     assert ends == np.cumsum(lengths).tolist()
 
 
 def test_thresholds_are_the_papers():
     view = sb.problems.toy(noise_std=0.7).view(horizon=1000)
+    params = sb.Solid().compiled_params(view)
     log_log = math.log(math.log(1000))
-    assert solid.exploitation_threshold(view, 1) == pytest.approx(0.49 * 3 * log_log)
-    assert solid.exploitation_threshold(view, 51) == pytest.approx(0.49 * (math.log(50) + 3 * log_log))
-    assert solid.confidence_width(view, 51, 7) == pytest.approx(0.49 * (math.log(7) + 3 * log_log))
+    assert solid_rules.exploitation_threshold(params, view, 1) == pytest.approx(0.49 * 3 * log_log)
+    assert solid_rules.exploitation_threshold(params, view, 51) == pytest.approx(
+        0.49 * (math.log(50) + 3 * log_log)
+    )
+    assert solid_rules.confidence_width(params, view, 51, 7) == pytest.approx(
+        0.49 * (math.log(7) + 3 * log_log)
+    )
     anytime = sb.problems.toy(noise_std=0.7).view()
-    assert solid.exploitation_threshold(anytime, 51) == pytest.approx(
+    assert solid_rules.exploitation_threshold(params, anytime, 51) == pytest.approx(
         0.49 * (math.log(50) + 3 * math.log(math.log(51)))
     )
     # Horizons below 3 have no log log worth the name.
     for horizon in (1, 2, 3):
-        assert solid.log_log_horizon(sb.problems.toy().view(horizon), 1) == pytest.approx(
-            math.log(math.log(3))
+        assert solid_rules.log_horizon(params, sb.problems.toy().view(horizon), 1) == pytest.approx(
+            math.log(3)
         )
 
 

@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from solid_bandits import problems as problems
     from solid_bandits.agent import Agent as Agent
+    from solid_bandits.bounds import lower_bound as lower_bound
+    from solid_bandits.bounds import lower_bound_at as lower_bound_at
+    from solid_bandits.bounds import pure_exploration as pure_exploration
+    from solid_bandits.confidence import confidence_radius as confidence_radius
     from solid_bandits.policies.greedy import Greedy as Greedy
     from solid_bandits.policies.lints import LinTS as LinTS
     from solid_bandits.policies.linucb import LinUCB as LinUCB
@@ -29,7 +33,11 @@ _HOMES = {
     "Results": "results",
     "Solid": "policies.solid",
     "View": "problem",
+    "confidence_radius": "confidence",
+    "lower_bound": "bounds",
+    "lower_bound_at": "bounds",
     "make_view": "problem",
+    "pure_exploration": "bounds",
     "simulate": "simulation",
 }
 

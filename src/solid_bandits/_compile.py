@@ -1,31 +1,67 @@
 """How functions are compiled: one decorator for the whole package."""
 
 import hashlib
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import caching
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def jit(function: F) -> F:
-    """Compile `function` with numba, cached on disk for the next process.
+    """Compile `function` with numba, cached on disk for the next process, and inline it where it is called.
 
     Sums may be reordered, so that they run in vector registers; NaN and infinity keep their meaning. Division
-    by zero gives infinity, as in NumPy: a check in each division would keep loops from being vectorised. Calls are
-    inlined: a step is a few hundred nanoseconds, and handing over tuples of arrays would be half of it.
+    by zero gives infinity, as in NumPy: a check in each division would keep loops from being vectorised. A step is a
+    few hundred nanoseconds, and handing over tuples of arrays without inlining would be half of it.
     """
-    compiled = numba.njit(
-        cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, forceinline=True
+    return _compile(function, inline=True)
+
+
+def jit_apart(function: F) -> F:
+    """Compile `function` like `jit`, but do not inline it: for what is long and rare."""
+    return _compile(function, inline=False)
+
+
+def _compile(function: F, inline: bool) -> F:
+    compiled: Any = numba.njit(
+        nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, forceinline=inline
     )(function)
-    # Numba looks for changes only in the file of the function itself, and would go on running the old code of
-    # functions called from other files. The compiled files are one unit here: a change in one compiles all anew.
     if hasattr(compiled, "_cache"):  # not with NUMBA_DISABLE_JIT=1
-        compiled._cache._cache_file._source_stamp = package_stamp()
+        compiled._cache = _PackageCache(function)  # type: ignore[no-untyped-call]
     return cast(F, compiled)
+
+
+def _stamped(locator: Any) -> Any:
+    class Stamped(locator):  # type: ignore[misc]
+        def get_cache_path(self) -> str:
+            return os.path.join(super().get_cache_path(), f"solid-bandits-{package_stamp()[:16]}")
+
+        def get_source_stamp(self) -> str:
+            return package_stamp()
+
+    return Stamped
+
+
+class _PackageCacheImpl(caching.CompileResultCacheImpl):
+    _locator_classes = [  # noqa: RUF012
+        _stamped(known) for known in caching.CompileResultCacheImpl._locator_classes
+    ]
+
+
+class _PackageCache(caching.FunctionCache):
+    """Numba's cache on disk, in a folder of its own for each state of the package's compiled files.
+
+    Numba looks for changes only in the file of a function itself: it would go on running old code of functions in other
+    files, and stumble over types that have moved. Here the compiled files are one unit: a change in one compiles anew.
+    """
+
+    _impl_class = _PackageCacheImpl
 
 
 @cache

@@ -6,13 +6,16 @@ Heavy imports wait inside the functions, so that `--help` and errors in the argu
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
+    from solid_bandits._types import Plain
     from solid_bandits.policies.contract import Policy
     from solid_bandits.problem import Problem
     from solid_bandits.results import Results
@@ -25,6 +28,19 @@ app = typer.Typer(
     help="Contextual linear bandits: SOLID and its rivals, compared fairly.",
 )
 
+# What names a problem, for every command that takes one.
+Source = Annotated[str, typer.Argument(help="toy, random, or an .npz file with fields features, theta, ...")]
+Xi = Annotated[float | None, typer.Option(help="toy: distance of the second-best arms (default: 0.1).")]
+FirstProb = Annotated[float | None, typer.Option(help="toy: probability of context 1 (default: 0.5).")]
+Contexts = Annotated[int | None, typer.Option(help="random: number of contexts (default: 4).")]
+Arms = Annotated[int | None, typer.Option(help="random: number of arms (default: 8).")]
+Dim = Annotated[int | None, typer.Option(help="random: dimension of the features (default: 8).")]
+Density = Annotated[
+    float | None, typer.Option(help="random: share of entries that are not 0 (default: 0.5).")
+]
+ProblemSeed = Annotated[int | None, typer.Option(help="random: seed of the problem itself (default: 0).")]
+NoiseStd = Annotated[float | None, typer.Option(help="toy, random: reward noise (default: 0.5 and 1).")]
+
 
 @app.callback()
 def _commands() -> None:
@@ -33,40 +49,29 @@ def _commands() -> None:
 
 @app.command()
 def compare(
-    problem: Annotated[
-        str, typer.Argument(help="toy, random, or an .npz file with fields features, theta, ...")
-    ],
+    problem: Source,
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="solid, linucb, lints, lints-posterior or greedy; repeat for several (default: all but greedy)"
+            help="A policy by name; repeat for several (default: solid, linucb, lints, lints-posterior)."
         ),
     ] = None,
     horizon: Annotated[int, typer.Option(help="Steps of each run.")] = 50_000,
     runs: Annotated[int, typer.Option(help="Independent repetitions.")] = 100,
     seed: Annotated[int, typer.Option(help="Of everything random in the runs.")] = 0,
-    out: Annotated[Path, typer.Option(help="Directory for the results; made if it is not there.")] = Path(
-        "results"
-    ),
+    out: Annotated[Path, typer.Option(help="Directory for the results, made if missing.")] = Path("results"),
     jobs: Annotated[int | None, typer.Option(help="Processes (default: one per core).")] = None,
-    xi: Annotated[
-        float | None, typer.Option(help="toy: distance of the second-best arms (default: 0.1).")
-    ] = None,
-    first_context_prob: Annotated[
-        float | None, typer.Option(help="toy: probability of context 1 (default: 0.5).")
-    ] = None,
-    contexts: Annotated[int | None, typer.Option(help="random: number of contexts (default: 4).")] = None,
-    arms: Annotated[int | None, typer.Option(help="random: number of arms (default: 8).")] = None,
-    dim: Annotated[int | None, typer.Option(help="random: dimension of the features (default: 8).")] = None,
-    density: Annotated[
-        float | None, typer.Option(help="random: share of entries that are not zero (default: 0.5).")
-    ] = None,
-    problem_seed: Annotated[
-        int | None, typer.Option(help="random: seed of the problem itself (default: 0).")
-    ] = None,
-    noise_std: Annotated[
-        float | None, typer.Option(help="toy, random: reward noise (default: 0.5 and 1).")
-    ] = None,
+    insides: Annotated[
+        bool, typer.Option("--insides", help="Also record and show what goes on in SOLID.")
+    ] = False,
+    xi: Xi = None,
+    first_context_prob: FirstProb = None,
+    contexts: Contexts = None,
+    arms: Arms = None,
+    dim: Dim = None,
+    density: Density = None,
+    problem_seed: ProblemSeed = None,
+    noise_std: NoiseStd = None,
 ) -> None:
     """Play policies on one problem; print a table, write results.parquet, manifest.json, regret.png, report.html."""
     from solid_bandits import _check
@@ -74,7 +79,97 @@ def compare(
     from solid_bandits.results import check_free
     from solid_bandits.simulation import configuration_of
 
-    kind = problem if problem in ("toy", "random") else "file"
+    # Everything that can be wrong is found before the first step is played.
+    with _bad_arguments():
+        chosen = _choose(
+            problem, xi, first_context_prob, contexts, arms, dim, density, problem_seed, noise_std
+        )
+        policies = by_name(policy or DEFAULT_POLICIES, chosen.kind, chosen.problem.n_arms)
+        configuration = configuration_of(chosen.problem, policies, horizon, runs, seed, insides)
+        configuration["problem"]["name"] = chosen.name
+        if jobs is not None:
+            _check.integer("jobs", jobs, least=1)
+    with _bad_arguments("--out: "):
+        check_free(out, configuration)
+        _check_writable(out)
+
+    # The bound is computed beside the simulation: on a fresh machine its compilation takes as long.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as beside:
+        bound = beside.submit(_bound_of, chosen.problem)
+        results = _simulate_with_progress(chosen.problem, policies, horizon, runs, seed, jobs, insides)
+        results.manifest["configuration"] = configuration
+        results.manifest["lower_bound"] = _outcome(bound)
+        if results.insides is not None:
+            zs = sorted(set(results.insides["normalisation"].drop_nulls())) if results.insides.height else []
+            results.manifest["targets"] = beside.submit(_targets_of, chosen.problem, zs).result()
+    _write(results, out)
+
+
+@app.command()
+def bound(
+    problem: Source,
+    z: Annotated[
+        list[float] | None, typer.Option(help="Also solve (P_z) at this z; repeat for several.")
+    ] = None,
+    tol: Annotated[float, typer.Option(help="Relative width of the certified brackets.")] = 1e-6,
+    out: Annotated[Path | None, typer.Option(help="Directory for bound.png and bound.json.")] = None,
+    xi: Xi = None,
+    first_context_prob: FirstProb = None,
+    contexts: Contexts = None,
+    arms: Arms = None,
+    dim: Dim = None,
+    density: Density = None,
+    problem_seed: ProblemSeed = None,
+    noise_std: NoiseStd = None,
+) -> None:
+    """Compute the regret lower bound of a problem: the constant of log n, certified from both sides."""
+    from rich.console import Console
+
+    from solid_bandits.bounds import lower_bound, lower_bound_at, pure_exploration
+    from solid_bandits.report.bound import bound_tables, write_bound
+
+    with _bad_arguments():
+        chosen = _choose(
+            problem, xi, first_context_prob, contexts, arms, dim, density, problem_seed, noise_std
+        )
+        if out is not None:
+            _check_writable(out)
+        answer = lower_bound(chosen.problem, tol=tol)
+        pure = pure_exploration(chosen.problem, tol=tol)
+        at = [lower_bound_at(chosen.problem, value, tol=tol, exploration=pure) for value in z or []]
+    console = Console()
+    console.print(f"{chosen.problem!r}", highlight=False, soft_wrap=True)
+    for table in bound_tables(chosen.problem, answer, pure, at):
+        console.print(table)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        write_bound(chosen.problem, answer, pure, at, out)
+        console.print(f"written to {out}/: bound.png, bound.json", highlight=False, soft_wrap=True)
+
+
+class _Chosen(NamedTuple):
+    """A problem as the command line named it."""
+
+    kind: str
+    name: str
+    problem: "Problem"
+
+
+def _choose(
+    source: str,
+    xi: float | None,
+    first_context_prob: float | None,
+    contexts: int | None,
+    arms: int | None,
+    dim: int | None,
+    density: float | None,
+    problem_seed: int | None,
+    noise_std: float | None,
+) -> _Chosen:
+    from solid_bandits import problems
+    from solid_bandits.problem import Problem
+
+    kind = source if source in ("toy", "random") else "file"
     options: dict[str, dict[str, float | None]] = {
         "toy": {"xi": xi, "first_context_prob": first_context_prob, "noise_std": noise_std},
         "random": {
@@ -87,32 +182,16 @@ def compare(
         },
         "file": {},
     }
-    # Everything that can be wrong is found before the first step is played.
-    with _bad_arguments():
-        _refuse_stray_options(kind, options)
-        chosen = {name: value for name, value in options[kind].items() if value is not None}
-        made = _make_problem(kind, problem, chosen)
-        policies = by_name(policy or DEFAULT_POLICIES, kind, made.n_arms)
-        configuration = configuration_of(made, policies, horizon, runs, seed)
-        configuration["problem"]["name"] = Path(problem).name if kind == "file" else kind
-        if jobs is not None:
-            _check.integer("jobs", jobs, least=1)
-    with _bad_arguments("--out: "):
-        check_free(out, configuration)
-        _check_writable(out)
-
-    results = _simulate_with_progress(made, policies, horizon, runs, seed, jobs)
-    results.manifest["configuration"] = configuration
-    _write(results, out)
-
-
-@contextmanager
-def _bad_arguments(prefix: str = "") -> Iterator[None]:
-    """Turn the ValueErrors of the library's checks into one-line errors; those of a bug elsewhere keep their trace."""
-    try:
-        yield
-    except ValueError as error:
-        raise typer.TyperException(prefix + str(error)) from None
+    _refuse_stray_options(kind, options)
+    given = {name: value for name, value in options[kind].items() if value is not None}
+    if kind == "toy":
+        return _Chosen(kind, kind, problems.toy(**given))
+    if kind == "random":
+        # Whole numbers stay whole on their way here.
+        return _Chosen(kind, kind, problems.random(**given))  # type: ignore[arg-type]
+    if not Path(source).exists() and Path(source).suffix != ".npz":
+        raise ValueError(f"problem is {source!r}; give toy, random, or the name of an .npz file")
+    return _Chosen(kind, Path(source).name, Problem.load(source))
 
 
 def _refuse_stray_options(kind: str, options: dict[str, dict[str, float | None]]) -> None:
@@ -124,17 +203,13 @@ def _refuse_stray_options(kind: str, options: dict[str, dict[str, float | None]]
                 raise ValueError(f"{option} is {value}, but it belongs to the {other} problem; leave it out")
 
 
-def _make_problem(kind: str, source: str, options: dict[str, float]) -> "Problem":
-    from solid_bandits import problems
-    from solid_bandits.problem import Problem
-
-    if kind == "toy":
-        return problems.toy(**options)
-    if kind == "random":
-        return problems.random(**options)  # type: ignore[arg-type]  # whole numbers stay whole on their way here
-    if not Path(source).exists() and Path(source).suffix != ".npz":
-        raise ValueError(f"problem is {source!r}; give toy, random, or the name of an .npz file")
-    return Problem.load(source)
+@contextmanager
+def _bad_arguments(prefix: str = "") -> Iterator[None]:
+    """Turn the ValueErrors of the library's checks into one-line errors; those of a bug elsewhere keep their trace."""
+    try:
+        yield
+    except ValueError as error:
+        raise typer.TyperException(prefix + str(error)) from None
 
 
 def _check_writable(out: Path) -> None:
@@ -148,8 +223,54 @@ def _check_writable(out: Path) -> None:
         raise ValueError(f"path is {os.fspath(out)!r}, which may not be written to; give another directory")
 
 
+def _bound_of(problem: "Problem") -> "Plain":
+    """The lower bound as the manifest keeps it; where there is none (ties for the best arm, say), the reason."""
+    from solid_bandits.bounds import lower_bound
+
+    try:
+        answer = lower_bound(problem, tol=1e-4)
+    except ValueError as error:
+        return {"reason": str(error)}
+    return {"value": answer.value, "lower": answer.lower, "upper": answer.upper}
+
+
+def _targets_of(problem: "Problem", zs: list[float]) -> "Plain":
+    """ω*_z and λ* at each normalisation that SOLID used; null where (P_z) is infeasible or has no solution."""
+    from solid_bandits.bounds import lower_bound_at, pure_exploration
+
+    at: list[Plain] = []
+    exploration = None
+    for z in zs:
+        try:
+            exploration = exploration or pure_exploration(problem, tol=1e-4)
+            answer = lower_bound_at(problem, z, tol=1e-4, exploration=exploration)
+        except ValueError:
+            at.append({"z": z, "omega": None, "multiplier": None, "value": None})
+        else:
+            omega = answer.policy.tolist()
+            at.append({"z": z, "omega": omega, "multiplier": answer.multiplier, "value": answer.value})
+    return {"context_probs": problem.context_probs.tolist(), "n_arms": problem.n_arms, "at": at}
+
+
+def _outcome(bound: "Future[Plain]") -> "Plain":
+    from rich.console import Console
+
+    outcome = bound.result()
+    if "reason" in outcome:
+        Console(stderr=True).print(
+            f"no lower bound drawn: {outcome['reason']}", highlight=False, soft_wrap=True
+        )
+    return outcome
+
+
 def _simulate_with_progress(
-    problem: "Problem", policies: "Mapping[str, Policy]", horizon: int, runs: int, seed: int, jobs: int | None
+    problem: "Problem",
+    policies: "Mapping[str, Policy]",
+    horizon: int,
+    runs: int,
+    seed: int,
+    jobs: int | None,
+    insides: bool,
 ) -> "Results":
     from rich.console import Console
     from rich.progress import (
@@ -165,7 +286,9 @@ def _simulate_with_progress(
 
     console = Console(stderr=True)
     console.print(
-        f"{problem!r}: {len(policies)} policies, {runs} runs of {horizon:,} steps each", highlight=False
+        f"{problem!r}: {len(policies)} policies, {runs} runs of {horizon:,} steps each",
+        highlight=False,
+        soft_wrap=True,
     )
     columns = (
         TextColumn("{task.description}"),
@@ -180,7 +303,9 @@ def _simulate_with_progress(
         def show(fraction: float) -> None:
             bar.update(task, completed=fraction, description="simulating" if fraction > 0 else "compiling")
 
-        return simulate(problem, policies, horizon, runs=runs, seed=seed, jobs=jobs, progress=show)
+        return simulate(
+            problem, policies, horizon, runs=runs, seed=seed, jobs=jobs, progress=show, insides=insides
+        )
 
 
 def _write(results: "Results", out: Path) -> None:
@@ -190,11 +315,18 @@ def _write(results: "Results", out: Path) -> None:
     from solid_bandits.report.page import write_page
     from solid_bandits.report.table import final_table
 
+    constant = results.manifest["lower_bound"].get("value")
     results.save(out)
-    write_figure(results, out / "regret.png")
-    write_page(results, out / "report.html")
+    write_figure(results, out / "regret.png", bound=constant)
+    write_page(results, out / "report.html", bound=constant)
     console = Console()
     console.print(final_table(results))
+    if constant is not None:
+        horizon = results.manifest["configuration"]["horizon"]
+        console.print(
+            f"lower bound: v* = {constant:.4g} per unit of log n (not a bound at n = {horizon:,})",
+            highlight=False,
+        )
     console.print(
         f"simulated in {results.manifest['wall_seconds']:.1f} s; written to {out}/: results.parquet, "
         "manifest.json, regret.png, report.html",

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from solid_bandits._compile import jit
+from solid_bandits._compile import jit, jit_apart
 from solid_bandits._types import Floats
 
 PIVOT_FLOOR = 1e-15
@@ -86,7 +86,7 @@ def solve_columns(factor: Floats, columns: Floats) -> None:
             row[p] *= inverse
 
 
-@jit
+@jit_apart
 def inverse_from_factor(factor: Floats, inverse: Floats) -> None:
     """Write (L Lᵀ)^-1 into `inverse`."""
     inverse[:] = 0.0

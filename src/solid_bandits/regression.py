@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit
+from solid_bandits._compile import jit, jit_apart
 from solid_bandits._types import Floats, Ints
 from solid_bandits.linalg import cholesky, dot, inner_products, inverse_from_factor, symmetric_product
 from solid_bandits.problem import View
@@ -96,7 +96,7 @@ def observe(
         refresh(regression, work, view)
 
 
-@jit
+@jit_apart
 def refresh(regression: Regression, work: RegressionWork, view: View) -> None:
     """Compute everything again from V and U, which sums keep accurate, so that rounding does not build up."""
     dim = regression.theta.shape[0]

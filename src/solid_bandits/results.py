@@ -13,6 +13,7 @@ from solid_bandits import _check
 from solid_bandits._types import Plain
 
 TABLE_FILE = "results.parquet"
+INSIDES_FILE = "insides.parquet"
 MANIFEST_FILE = "manifest.json"
 FORMAT = 1
 
@@ -33,11 +34,15 @@ class Results:
         table: one row per policy, run and checkpoint: policy, run, step, regret (cumulative expected regret up
             to this step), explored (exploring rounds so far).
         manifest: plain data: `configuration` (what was asked), `versions`, `started`, `wall_seconds`.
+        insides: what policies showed of themselves, one row per policy, run and checkpoint, where asked for: for
+            SOLID multiplier, phase, normalisation, explored, statistic, threshold, and omega as a list of
+            contexts * arms probabilities. Columns of other policies are null.
 
     """
 
     table: pl.DataFrame
     manifest: Plain
+    insides: pl.DataFrame | None = None
 
     @property
     def policies(self) -> list[str]:
@@ -102,6 +107,9 @@ class Results:
         check_free(directory, self.manifest["configuration"])
         directory.mkdir(parents=True, exist_ok=True)
         write_whole(directory / TABLE_FILE, lambda file: self.table.write_parquet(file))
+        insides = self.insides
+        if insides is not None:
+            write_whole(directory / INSIDES_FILE, lambda file: insides.write_parquet(file))
         text = json.dumps(self.manifest, indent=2, ensure_ascii=False) + "\n"
         write_whole(directory / MANIFEST_FILE, lambda file: file.write_text(text, encoding="utf-8"))
 
@@ -114,17 +122,13 @@ class Results:
             raise ValueError(
                 f"path is {os.fspath(path)!r}, which holds no {MANIFEST_FILE}; give a saved results directory"
             )
-        try:
-            table = pl.read_parquet(directory / TABLE_FILE)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise ValueError(
-                f"{TABLE_FILE} in {os.fspath(path)!r} cannot be read ({_one_line(error)})"
-            ) from None
+        table = _read_table(directory / TABLE_FILE)
         if dict(table.schema) != COLUMNS:
             raise ValueError(
                 f"{TABLE_FILE} in {os.fspath(path)!r} has columns {table.columns}; expected {list(COLUMNS)}"
             )
-        return cls(table, manifest)
+        recorded = manifest["configuration"].get("insides", False)
+        return cls(table, manifest, _read_table(directory / INSIDES_FILE) if recorded else None)
 
 
 def check_free(directory: Path, configuration: Plain) -> None:
@@ -150,6 +154,15 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _read_table(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ValueError(
+            f"{path.name} in {os.fspath(path.parent)!r} cannot be read ({_one_line(error)})"
+        ) from None
 
 
 def _read_manifest(directory: Path) -> Plain | None:

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 import joblib
+import numba
 import numpy as np
 import polars as pl
 
@@ -42,13 +43,18 @@ class Trace(NamedTuple):
 
 
 @jit
-def _loop(agent: CompiledAgent, truth: Truth, trace: Trace, environment: Words) -> None:
-    """Play until the last checkpoint. One context and one noise are drawn per step, whatever the policy does."""
-    regret = 0.0
-    explored = 0
-    step = 0
+def _loop(
+    agent: CompiledAgent, truth: Truth, trace: Trace, environment: Words, first: int, last: int
+) -> None:
+    """Play from checkpoint `first` - 1 (the start, if 0) to checkpoint `last` - 1.
+
+    One context and one noise are drawn per step, whatever the policy does.
+    """
+    step = trace.steps[first - 1] if first > 0 else 0
+    regret = trace.regret[first - 1] if first > 0 else 0.0
+    explored = trace.explored[first - 1] if first > 0 else 0
     last_context = truth.context_edges.shape[0] - 1
-    for checkpoint in range(trace.steps.shape[0]):
+    for checkpoint in range(first, last):
         while step < trace.steps[checkpoint]:
             step += 1
             point = uniform(environment)
@@ -75,11 +81,32 @@ def checkpoints(horizon: int, count: int = 200) -> Ints:
 
 def play(problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints) -> Trace:
     """Run number `run` of a policy: its contexts and noise depend on seed and run only, not on the policy."""
+    agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps)
+    _loop(agent, truth, trace, environment, 0, len(steps))
+    return trace
+
+
+def play_recorded(
+    problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints
+) -> tuple[Trace, list[Plain]]:
+    """The same run, with the policy's insides at each checkpoint where it shows any."""
+    agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps)
+    rows = []
+    for checkpoint in range(len(steps)):
+        _loop(agent, truth, trace, environment, checkpoint, checkpoint + 1)
+        insides = policy.insides(agent)
+        if insides is not None:
+            rows.append({"run": run, "step": int(steps[checkpoint]), **insides})
+    return trace, rows
+
+
+def _begin(
+    problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints
+) -> tuple[CompiledAgent, Truth, Trace, Words]:
     truth = Truth(problem.means, problem.gaps, np.cumsum(problem.context_probs), problem.noise_std)
     agent = policy.start(problem.view(horizon), make_stream(seed, run, POLICY))
     trace = Trace(steps, np.zeros(len(steps)), np.zeros(len(steps), dtype=np.int64))
-    _loop(agent, truth, trace, make_stream(seed, run, ENVIRONMENT))
-    return trace
+    return agent, truth, trace, make_stream(seed, run, ENVIRONMENT)
 
 
 class _Block(NamedTuple):
@@ -90,13 +117,28 @@ class _Block(NamedTuple):
     runs: int
 
 
+class _Outcome(NamedTuple):
+    """What a task gives."""
+
+    block: _Block
+    traces: list[Trace]
+    insides: list[Plain]
+    seconds: float
+
+
 def _play_block(
-    block: _Block, problem: Problem, policy: Policy, horizon: int, seed: int, steps: Ints
-) -> tuple[_Block, list[Trace], float]:
+    block: _Block, problem: Problem, policy: Policy, horizon: int, seed: int, steps: Ints, insides: bool
+) -> _Outcome:
     start = time.process_time()
-    runs = range(block.first, block.first + block.runs)
-    traces = [play(problem, policy, horizon, seed, run, steps) for run in runs]
-    return block, traces, time.process_time() - start
+    traces, rows = [], []
+    for run in range(block.first, block.first + block.runs):
+        if insides:
+            trace, run_rows = play_recorded(problem, policy, horizon, seed, run, steps)
+            rows += run_rows
+        else:
+            trace = play(problem, policy, horizon, seed, run, steps)
+        traces.append(trace)
+    return _Outcome(block, traces, rows, time.process_time() - start)
 
 
 def _compile_ahead(problem: Problem, policy: Policy) -> None:
@@ -105,7 +147,12 @@ def _compile_ahead(problem: Problem, policy: Policy) -> None:
 
 
 def configuration_of(
-    problem: Problem, policies: Mapping[str, Policy], horizon: int, runs: int, seed: int
+    problem: Problem,
+    policies: Mapping[str, Policy],
+    horizon: int,
+    runs: int,
+    seed: int,
+    insides: bool = False,
 ) -> Plain:
     """Everything that decides what the results are, as plain data; bad arguments raise a ValueError."""
     if not policies:
@@ -119,6 +166,7 @@ def configuration_of(
         "horizon": _check.integer("horizon", horizon, least=1),
         "runs": _check.integer("runs", runs, least=1),
         "seed": _check.integer("seed", seed, least=0),
+        "insides": bool(insides),
     }
 
 
@@ -130,6 +178,7 @@ def simulate(
     seed: int = 0,
     jobs: int | None = None,
     progress: Callable[[float], None] | None = None,
+    insides: bool = False,
 ) -> Results:
     """Play every policy on the problem, `runs` times each.
 
@@ -144,6 +193,8 @@ def simulate(
         seed: of everything random.
         jobs: processes; None is one per core.
         progress: called with the fraction of the work done, from 0 to 1.
+        insides: also record, at each checkpoint, what policies show of themselves (`results.insides`): SOLID its
+            multiplier, phase, normalisation, test statistic, threshold and exploration policy.
 
     Example:
         >>> import solid_bandits as sb
@@ -151,7 +202,7 @@ def simulate(
         >>> results = sb.simulate(sb.problems.toy(), policies, horizon=1000, runs=10)
         >>> final = results.final()
     """
-    configuration = configuration_of(problem, policies, horizon, runs, seed)
+    configuration = configuration_of(problem, policies, horizon, runs, seed, insides)
     workers = joblib.cpu_count() if jobs is None else _check.integer("jobs", jobs, least=1)
     steps = checkpoints(horizon)
     blocks = [block for label in policies for block in _blocks(label, runs)]
@@ -161,13 +212,14 @@ def simulate(
     clock = time.perf_counter()
     seconds = dict.fromkeys(policies, 0.0)
     traces: dict[str, dict[int, Trace]] = {label: {} for label in policies}
+    rows: dict[str, dict[int, list[Plain]]] = {label: {} for label in policies}
     done = 0
     report(0.0)
-    for block, block_traces, block_seconds in _outcomes(
-        blocks, problem, policies, horizon, seed, steps, workers
-    ):
-        traces[block.policy].update(enumerate(block_traces, start=block.first))
-        seconds[block.policy] += block_seconds
+    for outcome in _outcomes(blocks, problem, policies, horizon, seed, steps, workers, insides):
+        block = outcome.block
+        traces[block.policy].update(enumerate(outcome.traces, start=block.first))
+        rows[block.policy][block.first] = outcome.insides
+        seconds[block.policy] += outcome.seconds
         done += block.runs
         report(done / (runs * len(policies)))
     manifest: Plain = {
@@ -179,7 +231,7 @@ def simulate(
         "seconds": {label: round(value, 3) for label, value in seconds.items()},
         "jobs": workers,
     }
-    return Results(_table(traces, runs, steps), manifest)
+    return Results(_table(traces, runs, steps), manifest, _insides_table(rows) if insides else None)
 
 
 def _blocks(label: str, runs: int) -> list[_Block]:
@@ -195,19 +247,21 @@ def _outcomes(
     seed: int,
     steps: Ints,
     workers: int,
-) -> Iterator[tuple[_Block, list[Trace], float]]:
+    insides: bool,
+) -> Iterator[_Outcome]:
     """Play the blocks in processes (in this one if one is enough) and yield each when it is done."""
     if workers == 1 or len(blocks) == 1:
         for block in blocks:
-            yield _play_block(block, problem, policies[block.policy], horizon, seed, steps)
+            yield _play_block(block, problem, policies[block.policy], horizon, seed, steps, insides)
         return
     with joblib.Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered") as pool:
-        # Policies of one kind share compiled code, and two processes need not compile the same.
-        kinds = {type(policy): policy for policy in policies.values()}
+        # Policies whose agents have one type share compiled code, and two processes need not compile the same.
+        view, stream = problem.view(horizon), make_stream(seed, 0, POLICY)
+        kinds = {numba.typeof(policy.start(view, stream)): policy for policy in policies.values()}  # type: ignore[no-untyped-call]
         for _ in pool(joblib.delayed(_compile_ahead)(problem, policy) for policy in kinds.values()):
             pass
         yield from pool(
-            joblib.delayed(_play_block)(block, problem, policies[block.policy], horizon, seed, steps)
+            joblib.delayed(_play_block)(block, problem, policies[block.policy], horizon, seed, steps, insides)
             for block in blocks
         )
 
@@ -224,6 +278,16 @@ def _table(traces: dict[str, dict[int, Trace]], runs: int, steps: Ints) -> pl.Da
         },
         schema=COLUMNS,
     )
+
+
+def _insides_table(rows: dict[str, dict[int, list[Plain]]]) -> pl.DataFrame:
+    ordered = [
+        {"policy": label, **row}
+        for label, blocks in rows.items()
+        for first in sorted(blocks)
+        for row in blocks[first]
+    ]
+    return pl.DataFrame(ordered, infer_schema_length=None)
 
 
 def _versions() -> dict[str, str]:

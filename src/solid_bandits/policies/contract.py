@@ -90,6 +90,10 @@ class Policy(ABC):
     def start(self, view: View, stream: Words) -> CompiledAgent:
         """A new agent that sees `view` and draws from `stream`."""
 
+    def insides(self, agent: Any) -> Plain | None:
+        """What the policy shows of itself at a checkpoint, as plain data; None if it has nothing to show."""
+        return None
+
     def describe(self) -> Plain:
         """The policy as plain data: its kind and all its parameters."""
         return {"kind": type(self).__name__, **asdict(self)}
@@ -100,6 +104,7 @@ def state_to_plain(state: Any) -> Plain:
     return {
         name: state_to_plain(value) if isinstance(value, tuple) else value.tolist()
         for name, value in state._asdict().items()
+        if value is not None  # a part that this form of the policy does not have
     }
 
 
@@ -113,7 +118,7 @@ def fill_state(state: Any, plain: Plain, path: str = "state") -> None:
 
 
 def _matched(state: Any, plain: Any, path: str) -> list[tuple[Any, Any]]:
-    fields = state._asdict()
+    fields = {name: value for name, value in state._asdict().items() if value is not None}
     if not isinstance(plain, dict) or set(plain) != set(fields):
         got = sorted(plain) if isinstance(plain, dict) else plain
         raise ValueError(f"{path} has fields {got}; expected {sorted(fields)}")

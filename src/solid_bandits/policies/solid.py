@@ -1,149 +1,54 @@
-"""SOLID: asymptotic Optimal Linear prImal Dual (Algorithm 1), as the paper's experiments run it.
+"""SOLID: asymptotic Optimal Linear prImal Dual (Algorithm 1).
 
 `act` and `update` together are one pass through the loop of Algorithm 1; the comments `# Alg. 1:` quote its lines.
-The appendix "Implementation Details" settles what differs from the theorems' form: no projection of the estimate
-(θ-tilde is θ-hat), alternatives in all of R^d (so the closest one has a closed form), the exploitation test in the
-last observed context.
+What the paper's ablations switch is in `solid_rules.py`; what only the theorems need is in `solid_theory.py`; what is
+carried is in `solid_state.py`. By default this is the form of the experiments (appendix "Implementation Details"): no
+projection of the estimate (θ-tilde is θ-hat), alternatives in all of R^d (so the closest one has a closed form), the
+exploitation test in the last observed context.
 """
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from solid_bandits import _check
 from solid_bandits._compile import jit
-from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.linalg import (
-    best_arm,
-    closest_alternative,
-    difference_norm,
-    dot,
-    inner_products,
-    symmetric_product,
-    weighted_gram,
-)
+from solid_bandits._types import Plain, Words
+from solid_bandits.linalg import best_arm, dot, inner_products, weighted_gram
 from solid_bandits.policies.contract import Policy, register
+from solid_bandits.policies.solid_rules import (
+    ARM_CHOICES,
+    CONFIDENCES,
+    EXPLOIT_TESTS,
+    SCHEDULES,
+    TEST_CONTEXTS,
+    choose_arm,
+    confidence_width,
+    exploitation_threshold,
+    normalisation,
+    phase_length,
+    step_scale,
+    test_statistic,
+)
+from solid_bandits.policies.solid_state import SolidAgent, SolidParams, SolidState, SolidWork, Theory
+from solid_bandits.policies.solid_theory import bounded_statistic, closest_model, estimated_means, project
 from solid_bandits.problem import View
-from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
-from solid_bandits.stream import choose
-
-
-class SolidParams(NamedTuple):
-    """The chosen parameters as compiled code takes them, and what follows from them alone."""
-
-    z0: float
-    initial_multiplier: float
-    max_multiplier: float
-    policy_step: float
-    multiplier_step: float
-    constraint_bonus: float
-    normalise_gradient: bool
-    reset_at_phase: bool
-
-
-class SolidState(NamedTuple):
-    """All that SOLID carries from one step to the next."""
-
-    regression: Regression
-    step: Ints
-    """t: decisions made, shape ()."""
-    explored: Ints
-    """S_t: exploring rounds, shape ()."""
-    context_counts: Ints
-    """t ρ-hat_t(x): how often each context came, shape (contexts,)."""
-    multiplier: Floats
-    """λ_t, shape ()."""
-    logits: Floats
-    """log ω_t up to a constant per context, shape (contexts, arms): ω may underflow, its logarithm cannot."""
-    omega: Floats
-    """ω_t, the exploration policy, shape (contexts, arms)."""
-    phase: Ints
-    """K_t, shape ()."""
-    phase_start: Ints
-    """S at the end of the previous phase, shape ()."""
-    stream: Words
-
-
-class SolidWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
-
-    regression: RegressionWork
-    weights: Floats
-    columns: Floats
-    gram: Floats
-    norms: Floats
-    delta: Floats
-    information: Floats
-    gradient: Floats
-
-
-class SolidAgent(NamedTuple):
-    """SOLID at work."""
-
-    params: SolidParams
-    known: View
-    state: SolidState
-    work: SolidWork
+from solid_bandits.regression import make_regression, observe
 
 
 @jit
-def log_log_horizon(view: View, step: int) -> float:
-    """`log log n`; the current step takes the place of an unknown horizon, and 3 that of a smaller one."""
-    horizon = view.horizon if view.horizon > 0 else step
-    return math.log(math.log(max(horizon, 3)))
-
-
-@jit
-def exploitation_threshold(view: View, step: int) -> float:
-    """β_{t-1} = σ² (log(t-1) + d log log n) at t = `step`, the logarithm of 0 read as 0."""
-    dim = view.features.shape[2]
-    return view.noise_std**2 * (math.log(max(step - 1, 1)) + dim * log_log_horizon(view, step))
-
-
-@jit
-def confidence_width(view: View, step: int, explored: int) -> float:
-    """γ_t = σ² (log S_t + d log log n), S_t counted with this round."""
-    dim = view.features.shape[2]
-    return view.noise_std**2 * (math.log(explored) + dim * log_log_horizon(view, step))
-
-
-@jit
-def normalisation(params: SolidParams, phase: int) -> float:
-    """z_k = z_0 e^k."""
-    return params.z0 * math.exp(phase)
-
-
-@jit
-def phase_length(params: SolidParams, phase: int) -> float:
-    """p_k = z_k e^{2k}, in exploring rounds."""
-    return normalisation(params, phase) * math.exp(2 * phase)
-
-
-@jit
-def is_identified(
-    regression: Regression, work: RegressionWork, view: View, context: int, threshold: float
-) -> bool:
-    """The exploitation test: whether every alternative in this context is farther than `threshold`.
-
-    inf_{θ'} ‖θ-hat - θ'‖²_V over models with another optimal arm in `context` is
-    min_{a ≠ a*} Δ(x,a)² / ‖φ*(x) - φ(x,a)‖²_{V^-1} (Eq. "pdlin.glr"); the first arm at or below the threshold decides.
-    """
-    means, sq_norms = regression.means[context], regression.sq_norms[context]
-    features = view.features[context]
-    best = best_arm(means)
-    symmetric_product(regression.inverse, features[best], work.direction)
-    for arm in range(means.shape[0]):
-        if arm != best:
-            parts = sq_norms[arm] + sq_norms[best]
-            cross = dot(features[arm], work.direction)
-            norm = difference_norm(regression.inverse, features[best], features[arm], parts, cross)
-            gap = means[best] - means[arm]
-            # A copy of the best arm (norm 0) is best in every model in which the best one is.
-            if norm > 0.0 and gap * gap <= threshold * norm:
-                return False
-    return True
+def distance_to_alternatives(theory: Theory | None, agent: SolidAgent, context: int, enough: float) -> float:
+    """The exploitation test's statistic: inf ‖θ-tilde - θ'‖²_V over alternatives θ', as far as the test needs it."""
+    params, view, state, work = agent.params, agent.known, agent.state, agent.work
+    if theory is None:
+        return test_statistic(
+            params, state.regression, state.regression.means, work.regression, view, context, enough
+        )
+    only = -1 if params.test_all_contexts else context
+    return bounded_statistic(
+        theory, state.regression, view, work.regression.factor, work.columns, work.norms, work.delta, only
+    )
 
 
 @jit
@@ -154,7 +59,8 @@ def optimistic_gradient(agent: SolidAgent, width: float, normaliser: float) -> f
     q_t(x,a) = ρ-hat(x) [ μ(x,a) + √γ ‖φ‖_{V^-1} + λ ( d_{x,a}(θ-hat, θ') + 2BL/σ² √γ ‖φ‖_{V^-1} ) ].
     """
     params, view, state, work = agent.params, agent.known, agent.state, agent.work
-    regression = state.regression
+    sq_norms = state.regression.sq_norms
+    means = estimated_means(state.theory, state.regression)
     n_contexts, n_arms = state.omega.shape
     contexts_seen = max(state.step.item(), 1)
     for context in range(n_contexts):
@@ -163,9 +69,10 @@ def optimistic_gradient(agent: SolidAgent, width: float, normaliser: float) -> f
             work.weights[context * n_arms + arm] = frequency * state.omega[context, arm]
 
     weighted_gram(view.features_by_dim, work.weights, work.columns, work.gram)
-    closest_alternative(
-        view.features_by_dim,
-        regression.means,
+    closest_model(
+        state.theory,
+        view,
+        means,
         work.gram,
         work.regression.factor,
         work.columns,
@@ -186,16 +93,16 @@ def optimistic_gradient(agent: SolidAgent, width: float, normaliser: float) -> f
         for arm in range(n_arms):
             pair = context * n_arms + arm
             divergence = work.information[pair] ** 2 / (2.0 * noise_var)
-            bonus = root_width * math.sqrt(max(regression.sq_norms[context, arm], 0.0))
+            bonus = root_width * math.sqrt(max(sq_norms[context, arm], 0.0))
             optimistic_divergence = divergence + bonus_scale * bonus
-            optimistic_mean = regression.means[context, arm] + bonus
+            optimistic_mean = means[context, arm] + bonus
             work.gradient[context, arm] = frequency * (optimistic_mean + multiplier * optimistic_divergence)
             constraint += work.weights[pair] * optimistic_divergence
     return constraint
 
 
 @jit
-def update_omega(agent: SolidAgent) -> None:
+def update_omega(agent: SolidAgent, policy_step: float) -> None:
     """ω_{t+1}(x,a) ∝ ω_t(x,a) exp(α^ω q_t(x,a)) in every context seen so far; others have no gradient yet."""
     params, state, gradient = agent.params, agent.state, agent.work.gradient
     n_contexts, n_arms = state.omega.shape
@@ -210,7 +117,7 @@ def update_omega(agent: SolidAgent) -> None:
         logits, omega = state.logits[context], state.omega[context]
         largest = -np.inf
         for arm in range(n_arms):
-            logits[arm] += params.policy_step * gradient[context, arm] / size
+            logits[arm] += policy_step * gradient[context, arm] / size
             largest = max(largest, logits[arm])
         total = 0.0
         for arm in range(n_arms):
@@ -222,19 +129,27 @@ def update_omega(agent: SolidAgent) -> None:
 
 
 @jit
-def update_solution(agent: SolidAgent, step: int) -> None:
-    """One primal-dual step on the optimistic Lagrangian h_t, then the phase stopping test."""
-    params, view, state = agent.params, agent.known, agent.state
-    width = confidence_width(view, step, state.explored.item())
+def primal_dual_step(agent: SolidAgent, width: float, normaliser: float, scale: float) -> None:
+    """One step on the optimistic Lagrangian h_t(·, ·, z): ascent in ω, descent in λ."""
+    params, state = agent.params, agent.state
     # Alg. 1: Compute q_t ∈ ∂h_t(ω_t, λ_t, z_{K_t})
-    constraint = optimistic_gradient(agent, width, normalisation(params, state.phase.item()))
+    constraint = optimistic_gradient(agent, width, normaliser)
     # Alg. 1: Update policy
-    update_omega(agent)
+    update_omega(agent, scale * params.policy_step)
     # Alg. 1: Update multiplier: λ_{t+1} ← min{[λ_t - α^λ g_t(ω_t, z_{K_t})]_+, λ_max}
-    multiplier = state.multiplier.item() - params.multiplier_step * constraint
+    multiplier = state.multiplier.item() - scale * params.multiplier_step * constraint
     state.multiplier[()] = min(max(multiplier, 0.0), params.max_multiplier)
+
+
+@jit
+def update_solution(agent: SolidAgent, step: int) -> None:
+    """A primal-dual step with the confidence, normalisation and step sizes of now; then the phase stopping test."""
+    params, state = agent.params, agent.state
+    phase = state.phase.item()
+    width = confidence_width(params, agent.known, step, state.explored.item())
+    primal_dual_step(agent, width, normalisation(params, phase), step_scale(params, phase))
     # Alg. 1: if S_t - S_{T_{K_t}-1} = p_k (p_k is not whole in general, so: once it is reached)
-    if state.explored.item() - state.phase_start.item() >= phase_length(params, state.phase.item()):
+    if state.explored.item() - state.phase_start.item() >= phase_length(params, phase):
         # Alg. 1: Change phase: K_{t+1} ← K_t + 1
         state.phase[()] += 1
         state.phase_start[()] = state.explored.item()
@@ -248,18 +163,18 @@ def update_solution(agent: SolidAgent, step: int) -> None:
 @jit
 def act(agent: SolidAgent, context: int) -> tuple[int, bool]:
     """Choose an arm in context X_t, and step the solution if the round explores."""
-    view, state, work = agent.known, agent.state, agent.work
+    params, state = agent.params, agent.state
     # Alg. 1: Receive context X_t ~ ρ
     step = state.step.item() + 1
     # Alg. 1: if inf_{θ'} ‖θ-tilde_{t-1} - θ'‖²_{V_{t-1}} > β_{t-1}
-    threshold = exploitation_threshold(view, step)
-    explores = not is_identified(state.regression, work.regression, view, context, threshold)
+    threshold = exploitation_threshold(params, agent.known, step)
+    explores = not distance_to_alternatives(state.theory, agent, context, threshold) > threshold
     if not explores:
         # Alg. 1: Exploitation Step: A_t ← argmax_a μ_{θ-tilde_{t-1}}(X_t, a)
-        arm = best_arm(state.regression.means[context])
+        arm = best_arm(estimated_means(state.theory, state.regression)[context])
     else:
         # Alg. 1: Exploration Step: Sample arm: A_t ~ ω_t(X_t, ·)
-        arm = choose(state.omega[context], state.stream)
+        arm = choose_arm(params, state.omega, state.omega_sum, state.pulls, state.stream, context)
         # Alg. 1: Set S_t ← S_{t-1} + 1
         state.explored[()] += 1
         # Alg. 1: Update Solution
@@ -273,8 +188,11 @@ def act(agent: SolidAgent, context: int) -> tuple[int, bool]:
 @jit
 def update(agent: SolidAgent, context: int, arm: int, reward: float) -> None:
     """Take in the outcome Y_t."""
+    state = agent.state
     # Alg. 1: Update V_t, U_t, θ-hat_t using X_t, A_t, Y_t
-    observe(agent.state.regression, agent.work.regression, agent.known, context, arm, reward)
+    observe(state.regression, agent.work.regression, agent.known, context, arm, reward)
+    # Alg. 1: Set θ-tilde_t := argmin_{θ ∈ Θ ∩ C_t} ‖θ - θ-hat_t‖_{V_t}
+    project(state.theory, state.regression, agent.known, agent.params, state.step.item())
 
 
 register(SolidAgent, act, update)
@@ -289,17 +207,31 @@ class Solid(Policy):
     descent moves ω and the multiplier λ towards the solution of the lower bound's problem (P_z).
 
     With P context-arm pairs, a step takes O(P d) when it exploits and O(P d² + d³) when it explores; memory is O(P d).
+    The documentation has the cost of each switch.
 
     Args:
-        z0: z_0 in z_k = z_0 e^k; larger means less weight on information at the start.
+        z0: z_0 > 0, the first normalisation; larger means less weight on information at the start.
         initial_multiplier: λ_1.
-        max_multiplier: λ_max; the theorems need at least 2 B L z_min.
+        max_multiplier: λ_max; the theorems need at least 2 B L z_min. None computes that from `least_gap`.
         policy_step: α^ω.
         multiplier_step: α^λ.
         constraint_bonus: scale of the optimistic bonus in g_t; 1 is Eq. (gt) as printed.
-        ridge: ν, the regulariser of the estimate; the theorems need at least max(L², 1).
+        threshold_scale: multiplies β.
+        optimism_scale: multiplies γ.
+        ridge: ν, the regulariser of the estimate; None is max(L², 1), the least the theorems allow.
+        schedule: of (z_k, p_k): `exp-exp`, `lin-exp`, `lin-pol` or `lin-lin`.
+        arm_choice: in exploring rounds: `sampling` from ω_t, `direct` or `cumulative` tracking of it.
+        exploit_test: `likelihood-ratio`, or `oam` for the form that OAM uses.
+        test_contexts: alternatives in the `last` observed context or in `all`.
+        decay_steps: divide both steps by √p_k in phase k, as in the regret theorem.
         normalise_gradient: divide q_t(x, ·) by its Euclidean norm in every context, as the experiments do.
         reset_at_phase: start ω and λ anew at each phase, as in Algorithm 1; the experiments do not.
+        confidence: `paper`, β_t = σ²(log t + d log log n) and γ_t = σ²(log S_t + d log log n); or `theorem`,
+            β = c_{n,1/n} and γ_t = c_{n,1/S_t²} with all constants (`confidence_radius`).
+        bounded: project the estimate on ‖θ‖ <= B and the ellipsoid, and restrict alternatives to ‖θ'‖ <= B.
+        anytime: do not use the horizon even where it is given: the current step takes its place.
+        least_gap: a lower bound on the positive gaps, from which λ_max is computed where it is None.
+        least_context_prob: a lower bound on the context probabilities, for the same; None is 1 / contexts.
 
     Example:
         >>> import solid_bandits as sb
@@ -309,22 +241,54 @@ class Solid(Policy):
 
     z0: float = 1.0
     initial_multiplier: float = 0.0
-    max_multiplier: float = 1000.0
+    max_multiplier: float | None = 1000.0
     policy_step: float = 1.0
     multiplier_step: float = 0.5
     constraint_bonus: float = 1.0
-    ridge: float = 1.0
+    threshold_scale: float = 1.0
+    optimism_scale: float = 1.0
+    ridge: float | None = 1.0
+    schedule: str = "exp-exp"
+    arm_choice: str = "sampling"
+    exploit_test: str = "likelihood-ratio"
+    test_contexts: str = "last"
+    decay_steps: bool = False
     normalise_gradient: bool = True
     reset_at_phase: bool = False
+    confidence: str = "paper"
+    bounded: bool = False
+    anytime: bool = False
+    least_gap: float | None = None
+    least_context_prob: float | None = None
 
     def __post_init__(self) -> None:
         _check.number("z0", self.z0, above=0)
-        _check.number("max_multiplier", self.max_multiplier, least=0)
-        _check.number("initial_multiplier", self.initial_multiplier, least=0, most=self.max_multiplier)
-        _check.number("policy_step", self.policy_step, least=0)
-        _check.number("multiplier_step", self.multiplier_step, least=0)
-        _check.number("constraint_bonus", self.constraint_bonus, least=0)
-        _check.number("ridge", self.ridge, above=0)
+        most = None
+        if self.max_multiplier is not None:
+            most = _check.number("max_multiplier", self.max_multiplier, least=0)
+        elif self.least_gap is None:
+            raise ValueError("max_multiplier is None; give a number, or least_gap to compute it from")
+        _check.number("initial_multiplier", self.initial_multiplier, least=0, most=most)
+        for name in (
+            "policy_step",
+            "multiplier_step",
+            "constraint_bonus",
+            "threshold_scale",
+            "optimism_scale",
+        ):
+            _check.number(name, getattr(self, name), least=0)
+        for name in ("ridge", "least_gap", "least_context_prob"):
+            if getattr(self, name) is not None:
+                _check.number(name, getattr(self, name), above=0)
+        _check.choice("schedule", self.schedule, SCHEDULES)
+        _check.choice("arm_choice", self.arm_choice, ARM_CHOICES)
+        _check.choice("exploit_test", self.exploit_test, EXPLOIT_TESTS)
+        _check.choice("test_contexts", self.test_contexts, TEST_CONTEXTS)
+        _check.choice("confidence", self.confidence, CONFIDENCES)
+        if self.bounded and self.exploit_test == "oam":
+            raise ValueError(
+                "exploit_test is 'oam', which knows no bound on alternatives; leave out bounded=True"
+            )
 
     @classmethod
     def paper_toy(cls) -> "Solid":
@@ -336,20 +300,75 @@ class Solid(Policy):
         """The parameters of the paper's random problems and of Jester: z_0 is the number of arms, λ_1 = 50."""
         return cls(z0=float(_check.integer("n_arms", n_arms, least=1)), initial_multiplier=50.0)
 
-    def start(self, view: View, stream: Words) -> SolidAgent:
-        """A new agent: ω_1 uniform, V_0 = νI, U_0 = 0, S_0 = 0, phase 0 (the first lines of Algorithm 1)."""
-        n_contexts, n_arms, dim = view.features.shape
-        regression, regression_work = make_regression(view, self.ridge)
-        params = SolidParams(
+    @classmethod
+    def theory(
+        cls,
+        max_multiplier: float | None = None,
+        least_gap: float | None = None,
+        least_context_prob: float | None = None,
+        z0: float = 1.0,
+    ) -> "Solid":
+        """The algorithm of the regret theorem: all constants, projection, bounded alternatives, decaying steps, resets.
+
+        λ_max must be at least 2 B L z_min. Give it, or a lower bound on the gaps to compute it from: by the optimal
+        design of all features, z_min <= 8 σ² d / (ρ_min Δ_min²).
+        """
+        return cls(
+            z0=z0,
+            max_multiplier=max_multiplier,
+            policy_step=1.0,
+            multiplier_step=1.0,
+            ridge=None,
+            test_contexts="all",
+            decay_steps=True,
+            normalise_gradient=False,
+            reset_at_phase=True,
+            confidence="theorem",
+            bounded=True,
+            least_gap=least_gap,
+            least_context_prob=least_context_prob,
+        )
+
+    def compiled_params(self, view: View) -> SolidParams:
+        """The parameters as compiled code takes them, what is None computed from the view."""
+        n_contexts, _, dim = view.features.shape
+        ridge = max(view.feature_bound**2, 1.0) if self.ridge is None else float(self.ridge)
+        if self.max_multiplier is None:
+            assert self.least_gap is not None  # __post_init__ saw to it
+            least_prob = 1.0 / n_contexts if self.least_context_prob is None else self.least_context_prob
+            # The optimal design over all contexts has max ‖φ‖²_{V_ω^-1} <= d / ρ_min (Kiefer and Wolfowitz), so
+            # differences of features have at most four times that.
+            z_min = 8.0 * view.noise_std**2 * dim / (least_prob * self.least_gap**2)
+            max_multiplier = 2.0 * view.theta_bound * view.feature_bound * z_min
+        else:
+            max_multiplier = float(self.max_multiplier)
+        return SolidParams(
             z0=float(self.z0),
             initial_multiplier=float(self.initial_multiplier),
-            max_multiplier=float(self.max_multiplier),
+            max_multiplier=max_multiplier,
             policy_step=float(self.policy_step),
             multiplier_step=float(self.multiplier_step),
             constraint_bonus=float(self.constraint_bonus),
+            threshold_scale=float(self.threshold_scale),
+            optimism_scale=float(self.optimism_scale),
+            ridge=ridge,
+            schedule=SCHEDULES.index(self.schedule),
+            arm_choice=ARM_CHOICES.index(self.arm_choice),
+            exploit_test=EXPLOIT_TESTS.index(self.exploit_test),
+            test_all_contexts=self.test_contexts == "all",
+            decay_steps=bool(self.decay_steps),
             normalise_gradient=bool(self.normalise_gradient),
             reset_at_phase=bool(self.reset_at_phase),
+            theorem_confidence=self.confidence == "theorem",
+            anytime=bool(self.anytime),
         )
+
+    def start(self, view: View, stream: Words) -> SolidAgent:
+        """A new agent: ω_1 uniform, V_0 = νI, U_0 = 0, S_0 = 0, phase 0 (the first lines of Algorithm 1)."""
+        n_contexts, n_arms, dim = view.features.shape
+        params = self.compiled_params(view)
+        regression, regression_work = make_regression(view, params.ridge)
+        pairs = n_contexts * n_arms
         state = SolidState(
             regression=regression,
             step=np.array(0),
@@ -358,18 +377,35 @@ class Solid(Policy):
             multiplier=np.array(params.initial_multiplier),
             logits=np.zeros((n_contexts, n_arms)),
             omega=np.full((n_contexts, n_arms), 1.0 / n_arms),
+            omega_sum=np.zeros((n_contexts, n_arms)),
+            pulls=np.zeros((n_contexts, n_arms), dtype=np.int64),
             phase=np.array(0),
             phase_start=np.array(0),
             stream=stream,
+            theory=Theory(np.zeros(dim), np.zeros((n_contexts, n_arms))) if self.bounded else None,
         )
         work = SolidWork(
             regression=regression_work,
-            weights=np.zeros(n_contexts * n_arms),
-            columns=np.zeros((dim, n_contexts * n_arms)),
+            weights=np.zeros(pairs),
+            columns=np.zeros((dim, pairs)),
             gram=np.zeros((dim, dim)),
-            norms=np.zeros(n_contexts * n_arms),
+            norms=np.zeros(pairs),
             delta=np.zeros(dim),
-            information=np.zeros(n_contexts * n_arms),
+            information=np.zeros(pairs),
             gradient=np.zeros((n_contexts, n_arms)),
         )
         return SolidAgent(params, view, state, work)
+
+    def insides(self, agent: SolidAgent) -> Plain:
+        """What there is to see at a checkpoint; the statistic is over all contexts, the threshold is the next β."""
+        params, state = agent.params, agent.state
+        everywhere = agent._replace(params=params._replace(test_all_contexts=True))
+        return {
+            "multiplier": state.multiplier.item(),
+            "phase": state.phase.item(),
+            "normalisation": normalisation(params, state.phase.item()),
+            "explored": state.explored.item(),
+            "statistic": distance_to_alternatives(state.theory, everywhere, 0, -math.inf),
+            "threshold": exploitation_threshold(params, agent.known, state.step.item() + 1),
+            "omega": state.omega.ravel().tolist(),
+        }

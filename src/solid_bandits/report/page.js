@@ -1,52 +1,17 @@
 "use strict";
-// Draws both charts from the embedded data and redraws them from `state` alone: no chart keeps settings of its own.
+// The regret over time and the final regret of each run.
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const most = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
-  const least = (values) => values.reduce((a, b) => Math.min(a, b), Infinity);
-  const decades = (values) => Math.log10(most(values) / least(values));
+  const { config, data, decades, faint, layout, least, most, plain, short, state, theme, ticks, timeAxis } = charts;
 
   const finals = data.policies.flatMap((policy) => policy.final);
   const positive = least(finals) > 0;
-  const state = {
-    time: "linear",
-    regret: "linear",
-    // Where the runs lie over more than an order of magnitude only the logarithm shows them all.
-    spread: positive && decades(finals) > 1.3 ? "log" : "linear",
-    hidden: new Set(),
-  };
+  state.regret = "linear";
+  // Where the runs lie over more than an order of magnitude only the logarithm shows them all.
+  state.spread = positive && decades(finals) > 1.3 ? "log" : "linear";
+  const hidden = new Set();
   const BOUND = "bound"; // never the key of a policy: those are numbers
-  const config = { responsive: true, displayModeBar: false };
 
-  // Plotly reads text as a subset of html; a policy's label is plain text.
-  const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const short = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
-  const theme = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const faint = (colour) => colour + Math.round(data.band_opacity * 255).toString(16).padStart(2, "0");
   const top = (policy) => most(policy.high || policy.mean);
-
-  function layout(more) {
-    const axis = {
-      gridcolor: theme("--line"), linecolor: theme("--soft"), tickcolor: theme("--line"), ticks: "outside",
-      zeroline: false,
-    };
-    return {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: theme("--ink") },
-      hoverlabel: { bgcolor: theme("--card"), bordercolor: theme("--line"), font: { color: theme("--ink") } },
-      showlegend: false,
-      dragmode: matchMedia("(hover: hover)").matches ? "zoom" : false, // a finger that scrolls must not zoom
-      ...more,
-      xaxis: { ...axis, ...more.xaxis },
-      yaxis: { ...axis, ...more.yaxis },
-    };
-  }
-
-  // Plotly chooses log ticks from the number asked for: these give powers of ten, or 1, 2, 5 over few decades.
-  function ticks(type, span) {
-    if (type !== "log") return { type, separatethousands: true };
-    return { type, nticks: span >= 3 ? Math.ceil(span) : span < 1.3 ? 3 : 4, tickformat: ",~f" };
-  }
 
   // The range of the regret axis: as high as the figure's at most, but following what is shown.
   function regretRange(policies, bound) {
@@ -74,8 +39,8 @@
   }
 
   function drawCurves() {
-    const policies = data.policies.filter((_, index) => !state.hidden.has(index));
-    const bound = data.bound && !state.hidden.has(BOUND) ? data.bound.value : [];
+    const policies = data.policies.filter((_, index) => !hidden.has(index));
+    const bound = data.bound && !hidden.has(BOUND) ? data.bound.value : [];
     const range = regretRange(policies, bound);
     const log = state.regret === "log";
     // On a logarithmic axis a curve begins where it is positive, and a band goes down to below the axis.
@@ -104,23 +69,17 @@
     Plotly.react("curves", traces, layout({
       margin: { l: 30, r: 16, t: 14, b: 56 },
       hovermode: "x unified",
-      xaxis: {
-        title: { text: "step t", standoff: 10 }, unifiedhovertitle: { text: "step %{x:,d}" }, exponentformat: "SI",
-        spikecolor: theme("--soft"), spikethickness: 1, spikedash: "dot",
-        ...ticks(state.time, decades(policies.flatMap((policy) => policy.step))),
-      },
+      xaxis: timeAxis(policies.flatMap((policy) => policy.step)),
       yaxis: {
         title: { text: "mean cumulative regret", standoff: 10 }, range, automargin: true, exponentformat: "none",
         ...ticks(log ? "log" : "linear", range[1] - range[0]),
       },
     }), config);
-    const note = log ? "" : scaleNote(policies, bound, range[1]);
-    document.getElementById("scale-note").textContent = note;
-    return note;
+    document.getElementById("scale-note").textContent = log ? "" : scaleNote(policies, bound, range[1]);
   }
 
   function drawSpread() {
-    const shown = data.order.filter((index) => !state.hidden.has(index)).map((index) => data.policies[index]).reverse();
+    const shown = data.order.filter((index) => !hidden.has(index)).map((index) => data.policies[index]).reverse();
     const chart = document.getElementById("spread");
     const traces = shown.map(({ label, run, final, colour }, place) => ({
       type: "box", orientation: "h", x: final, y: final.map(() => place), name: plain(short(label, 32)),
@@ -145,37 +104,24 @@
     }), config);
   }
 
-  function draw() {
-    for (const button of document.querySelectorAll("[data-set]")) {
-      button.setAttribute("aria-pressed", String(state[button.dataset.set] === button.dataset.value));
-    }
-    drawSpread();
-    return drawCurves();
-  }
-
   function addToLegend(key, label, swatch) {
     const button = document.createElement("button");
     button.innerHTML = swatch; // a drawing of ours, with no text of the results in it
     button.append(label);
     button.setAttribute("aria-pressed", "true");
     button.addEventListener("click", () => {
-      if (!state.hidden.delete(key)) state.hidden.add(key);
-      button.setAttribute("aria-pressed", String(!state.hidden.has(key)));
-      draw();
+      if (!hidden.delete(key)) hidden.add(key);
+      button.setAttribute("aria-pressed", String(!hidden.has(key)));
+      charts.draw();
     });
     document.getElementById("legend").append(button);
   }
 
   data.policies.forEach((policy, index) => addToLegend(index, policy.label, policy.swatch));
   if (data.bound) addToLegend(BOUND, data.bound.label, data.bound.swatch);
-  for (const button of document.querySelectorAll("[data-set]")) {
-    button.addEventListener("click", () => {
-      state[button.dataset.set] = button.dataset.value;
-      draw();
-    });
-  }
   document.querySelector('[data-set="spread"][data-value="log"]').hidden = !positive;
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  charts.drawers.push(drawSpread, drawCurves);
+  charts.draw();
   // Where the first view leaves nothing out, "full" would be the same view again.
-  document.querySelector('[data-value="full"]').hidden = !draw();
+  document.querySelector('[data-value="full"]').hidden = !document.getElementById("scale-note").textContent;
 })();

@@ -14,6 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from solid_bandits._types import Plain
 from solid_bandits.report import standings
+from solid_bandits.report.insides import insides_data
 from solid_bandits.report.palette import BAND_OPACITY, Look, looks
 from solid_bandits.report.scale import regret_scale
 from solid_bandits.results import Results, write_whole
@@ -39,7 +40,7 @@ def write_page(results: Results, path: str | os.PathLike[str], bound: float | No
 
 
 def page_data(results: Results, bound: float | None = None) -> Plain:
-    """What the page's charts are drawn from: the summary, the final regret of each run, and the looks."""
+    """What the page's charts are drawn from: the summary, each run's final regret, the looks, SOLID's insides."""
     summary = results.summary()
     scale = regret_scale(summary, bound)
     last = results.table.filter(pl.col("step") == pl.col("step").max())
@@ -71,6 +72,7 @@ def page_data(results: Results, bound: float | None = None) -> Plain:
         "band_opacity": BAND_OPACITY,
         "boxes": min(len(policy["run"]) for policy in policies) >= _LEAST_BOXED,
         "bound": None if bound is None else _bound(summary["step"].unique().sort().to_list(), bound),
+        "insides": insides_data(results),
     }
 
 
@@ -84,7 +86,6 @@ def _bound(steps: list[int], bound: float) -> Plain:
 
 
 def _page(results: Results, bound: float | None) -> str:
-    here = files("solid_bandits.report")
     configuration = results.manifest["configuration"]
     problem = configuration.get("problem", {})
     name, description = problem.get("name", "a problem"), problem.get("description", "")
@@ -103,7 +104,8 @@ def _page(results: Results, bound: float | None) -> str:
             "Final regret of each run: a dot is a run, the box holds the middle half, the line in it is the median. "
             "A heavy tail shows here and not in a mean."
         )
-    return Template((here / "page.html").read_text(encoding="utf-8")).substitute(
+    scripts = ["chart.js", "page.js"] + (["insides.js"] if data["insides"] else [])
+    return Template(_part("page.html")).substitute(
         title=escape(f"Regret on {name}: {description}".removesuffix(": ")),
         heading=escape(f"Regret on {name}"),
         description=escape(description),
@@ -111,12 +113,17 @@ def _page(results: Results, bound: float | None) -> str:
         band_note=band_note,
         spread_note=spread_note,
         standings=_standings(results),
+        insides=_part("insides.html") if data["insides"] else "",
         configuration=_configuration(results.manifest),
         data=_embedded(data),
-        style=(here / "page.css").read_text(encoding="utf-8"),
-        script=(here / "page.js").read_text(encoding="utf-8"),
+        style=_part("page.css"),
+        script="\n".join(map(_part, scripts)),
         plotly=get_plotlyjs(),
     )
+
+
+def _part(name: str) -> str:
+    return (files("solid_bandits.report") / name).read_text(encoding="utf-8")
 
 
 def _embedded(data: Plain) -> str:

@@ -1,0 +1,136 @@
+"""How fast the lower bound is solved and certified: against a conic solver, by size, and re-solved from a neighbour.
+
+Run: python benchmarks/lower_bound.py [--quick]
+
+Everything is timed in one process on one thread, medians of repeated calls after compilation: compare ratios, not
+seconds from different machines. The conic solver is Clarabel through cvxpy, from `tests/oracle.py`.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from solid_bandits.bounds import LowerBound, lower_bound, pure_exploration, verify
+from solid_bandits.problem import Problem
+from solid_bandits.problems import random
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+
+def subspace_problem(n_contexts: int, n_arms: int, dim: int, unknown: int, seed: int) -> Problem:
+    """Gaussian features whose optimal arms lie in a subspace, so that `unknown` directions need exploration."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n_contexts, n_arms, dim))
+    theta = rng.normal(size=dim)
+    known = dim - unknown
+    theta[known:] *= 0.3
+    means = features @ theta
+    best = means.argmax(axis=1)
+    rows = np.arange(n_contexts)
+    features[rows, best, known:] = 0.0
+    # Lifted along theta until they are optimal again by 0.1.
+    lift = means.max(axis=1) + 0.1 - (features[rows, best] @ theta)
+    features[rows, best, :known] += lift[:, None] * theta[:known] / (theta[:known] @ theta[:known])
+    return Problem(features, theta)
+
+
+def nearby(problem: Problem, seed: int) -> Problem:
+    """The same features with theta changed by a thousandth: about what an estimate moves by between solves."""
+    change = 1 + 1e-3 * np.random.default_rng(seed).normal(size=problem.dim)
+    return Problem(problem.features, problem.theta * change)
+
+
+def median_time(call: Callable[[], object], repeats: int) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def against_conic(repeats: int) -> None:
+    import oracle
+
+    ratios = []
+    for seed in range(repeats):
+        problem = random(4, 16, 16, seed=seed)
+        ours = median_time(lambda problem=problem: lower_bound(problem), 5)
+        conic = median_time(lambda problem=problem: oracle.lower_bound(problem), 1)
+        verify(problem, lower_bound(problem))
+        ratios.append(conic / ours)
+        print(
+            f"  (4, 16, 16) seed {seed}: ours {ours * 1e3:.2f} ms, conic {conic * 1e3:.0f} ms, {conic / ours:.0f}x"
+        )
+    print(f"  median ratio {np.median(ratios):.0f}x (wanted: 20x)")
+
+
+def by_size(quick: bool) -> None:
+    sizes = [((20, 20, 16), 8, 1e-4), ((50, 20, 32), 16, 1e-4), ((50, 20, 32), 28, 1e-4)]
+    if not quick:
+        sizes += [((191, 40, 65), 25, 1e-3), ((191, 40, 65), 60, 1e-3)]
+    for size, unknown, tol in sizes:
+        problem = subspace_problem(*size, unknown, seed=0)
+        moved = [nearby(problem, seed) for seed in range(5)]
+        repeats = 1 if size[0] > 100 else 7
+        bound = lower_bound(problem, tol)
+        verify(problem, bound)
+        cold = median_time(lambda p=problem, t=tol: lower_bound(p, t), repeats)
+        warm = float(np.median([_warm(p, tol, bound) for p in moved]))
+        print(
+            f"  {size}, {unknown} unknown directions, to {tol:g}: {cold * 1e3:.1f} ms cold, {warm * 1e3:.1f} ms warm "
+            f"({cold / warm:.1f}x); gap {(bound.upper - bound.lower) / bound.upper:.1e}, certified: {bound.converged}"
+        )
+        start = time.perf_counter()
+        pure = pure_exploration(problem, tol)
+        took = time.perf_counter() - start
+        print(
+            f"      pure exploration {took * 1e3:.0f} ms, gap {(pure.upper - pure.lower) / pure.upper:.1e}, "
+            f"converged: {pure.converged}"
+        )
+
+
+def _warm(problem: Problem, tol: float, start: LowerBound) -> float:
+    begin = time.perf_counter()
+    answer = lower_bound(problem, tol, warm_start=start)
+    took = time.perf_counter() - begin
+    assert answer.converged
+    verify(problem, answer)
+    return took
+
+
+def small_warm() -> None:
+    problem = random(4, 16, 16, seed=0)
+    bound = lower_bound(problem)
+    cold = median_time(lambda: lower_bound(problem), 15)
+    warm = float(np.median([_warm(nearby(problem, seed), 1e-6, bound) for seed in range(15)]))
+    print(f"  (4, 16, 16) to 1e-6: {cold * 1e3:.2f} ms cold, {warm * 1e3:.2f} ms warm ({cold / warm:.1f}x)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out the sizes that take a minute")
+    quick = parser.parse_args().quick
+    start = time.perf_counter()
+    problem = random(2, 4, 4, seed=0)
+    lower_bound(problem)
+    pure_exploration(problem)
+    lower_bound(nearby(problem, 0), warm_start=lower_bound(problem))
+    print(f"compiled or loaded in {time.perf_counter() - start:.1f} s")
+    print("against the conic solver")
+    against_conic(3 if quick else 7)
+    print("cold and warm")
+    small_warm()
+    by_size(quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""One shape for the three convex programs of the paper.
+
+With y the pulls of the pairs (variables) and M(y) = Σ_i y_i u_i u_iᵀ, all of them read
+
+    min costᵀ y   s.t.   I_j(y) = min { βᵀ M(y) β : v_jᵀ β >= 1, ‖centre - β‖ <= radius } >= 1  for every pair j,
+
+with a condition on each context's total: none for (P), Σ_a η(x, a) = zρ(x) for (P_z), and the same with z a variable,
+the only one that costs, for pure exploration. β is (θ - θ') / (σ√2) in the coordinates of `_geometry`, v_j is the
+difference φ*(x) - φ(x, a) divided by Δ(x, a) / (σ√2): βᵀMβ is the information Σ η d(θ, θ') and v_jᵀβ >= 1 says that
+under θ' arm a is at least as good as a*(x).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from solid_bandits._types import Floats, Ints
+from solid_bandits.bounds._geometry import Coordinates, Gaps, full_coordinates
+from solid_bandits.bounds._interior import FIXED, FREE, LEAST, Restricted
+from solid_bandits.problem import Problem
+
+
+@dataclass(frozen=True)
+class Program:
+    """A whole program: every variable, every pair that has an alternative."""
+
+    task: Restricted
+    basis: Floats
+    """θ - θ' = basis @ β, the factor σ√2 included; shape (dim, k)."""
+    variables: Ints
+    """Flat index of the pair each variable pulls, increasing; for pure exploration the last is z (one past the end)."""
+    pairs: Ints
+    """Flat index of the pair of each constraint, increasing."""
+    optimal: Ints
+    """Flat indices of the optimal pairs."""
+
+
+def free_program(problem: Problem, gaps: Gaps, reduction: tuple[Coordinates, Ints]) -> Program:
+    """(P) after the reduction: only suboptimal pairs, seen in the complement of the optimal arms' span."""
+    where, pairs = reduction
+    u, v, theta, radius, basis = _vectors(problem, gaps, where, pairs, pairs)
+    cost = gaps.values.ravel()[pairs]
+    nothing = np.zeros((0, len(pairs)))
+    kept = _has_alternative(v, theta, radius)
+    task = Restricted(
+        u, v[kept], cost, nothing, np.zeros(0), np.full(len(pairs), -1), theta, radius,
+        np.zeros(int(kept.sum())), 0.0, FREE,
+    )  # fmt: skip
+    return Program(task, basis, pairs, pairs[kept], _optimal(problem))
+
+
+def context_program(problem: Problem, gaps: Gaps, z: float | None) -> Program:
+    """(P_z), or pure exploration where z is None: every pair, optimal ones included."""
+    where = full_coordinates(problem)
+    size = problem.n_contexts * problem.n_arms
+    every = np.arange(size)
+    u, v, theta, radius, basis = _vectors(problem, gaps, where, every, gaps.suboptimal)
+    kept = _has_alternative(v, theta, radius)
+    group = np.repeat(np.arange(problem.n_contexts), problem.n_arms)
+    equality = (group == np.arange(problem.n_contexts)[:, None]).astype(np.float64)
+    cost = gaps.values.ravel()
+    rhs = np.zeros(problem.n_contexts)
+    if z is None:
+        u = np.vstack([u, np.zeros((1, u.shape[1]))])
+        cost = np.append(np.zeros(size), 1.0)
+        group = np.append(group, -1)
+        equality = np.hstack([equality, -problem.context_probs[:, None]])
+        every = np.append(every, size)
+    else:
+        rhs = z * problem.context_probs
+    task = Restricted(
+        u, v[kept], cost, equality, rhs, group, theta, radius,
+        np.zeros(int(kept.sum())), np.inf, LEAST if z is None else FIXED,
+    )  # fmt: skip
+    return Program(task, basis, every, gaps.suboptimal[kept], _optimal(problem))
+
+
+def restrict(task: Restricted, variables: Ints, pairs: Ints) -> Restricted:
+    """The program with some of its variables and pairs only (positions, not flat indices)."""
+    if len(variables) == len(task.cost) and len(pairs) == len(task.v):
+        return task
+    return task._replace(
+        u=task.u[variables],
+        v=task.v[pairs],
+        cost=task.cost[variables],
+        equality=np.ascontiguousarray(task.equality[:, variables]),
+        group=task.group[variables],
+        slater_info=task.slater_info[pairs],
+    )
+
+
+def _vectors(
+    problem: Problem, gaps: Gaps, where: Coordinates, variables: Ints, pairs: Ints
+) -> tuple[Floats, Floats, Floats, float, Floats]:
+    unit = np.sqrt(2.0) * problem.noise_std
+    u = problem.features.reshape(-1, problem.dim)[variables] @ where.basis
+    v = gaps.differences.reshape(-1, problem.dim)[pairs] @ where.basis
+    v *= unit / gaps.values.ravel()[pairs][:, None]
+    return u, v, where.centre / unit, where.radius / unit, where.basis * unit
+
+
+def _has_alternative(v: Floats, theta: Floats, radius: float) -> np.ndarray:
+    """Whether the half-space vᵀβ >= 1 meets the interior of the ball: under some θ' the pair's arm is as good."""
+    if np.isinf(radius):
+        return np.ones(len(v), dtype=bool)
+    reach = v @ theta + radius * np.linalg.norm(v, axis=1)
+    return np.asarray(reach > 1 + 1e-9)
+
+
+def _optimal(problem: Problem) -> Ints:
+    return np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms

@@ -1,0 +1,329 @@
+"""Solving a program on a growing set of its variables and pairs, with the bracket taken over all of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from solid_bandits._compile import jit_apart
+from solid_bandits._types import Floats, Ints
+from solid_bandits.bounds._alternatives import ball_multiplier, unbounded
+from solid_bandits.bounds._interior import (
+    FIXED,
+    FREE,
+    LEAST,
+    Iterate,
+    Restricted,
+    lower_value,
+    solve,
+    upper_value,
+)
+from solid_bandits.bounds._program import Program, restrict
+
+# Up to this many variables and pairs together one interior-point solve is faster than choosing among them.
+_WHOLE = 400
+_MAX_STEPS = 120
+_MAX_ROUNDS = 60
+
+
+@dataclass(frozen=True)
+class Restart:
+    """Where a later solve of a nearby problem starts: what mattered, and a point well inside."""
+
+    kind: int
+    variables: Ints
+    """Flat pair indices."""
+    pairs: Ints
+    point: Iterate
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the search found; the certificate decides what it proves."""
+
+    y: Floats
+    """(variables,), feasible up to rounding (scaled, except for (P_z))."""
+    betas: Floats
+    """(cuts, k): alternatives."""
+    weights: Floats
+    """(cuts,): their dual weights."""
+    pairs: Ints
+    """(cuts,): positions of their pairs in the program."""
+    lower: float
+    upper: float
+    restart: Restart
+
+
+@jit_apart
+def closest(v: Floats, matrix: Floats, theta: Floats, radius: float) -> tuple[Floats, Floats]:
+    """Information I_j and closest alternative β_j for every row of v, at M = matrix."""
+    if np.isinf(radius):
+        _, z, info = unbounded(v[:1], v, matrix)
+        # β = I M⁻¹ v and M⁻¹ v = L⁻ᵀ z; with v = I_k the same routine returns L⁻ᵀ itself.
+        _, inverse, _ = unbounded(v[:1], np.eye(v.shape[1]), matrix)
+        return info, np.dot(z, np.ascontiguousarray(inverse.T)) * info.reshape(-1, 1)
+    eigenvalues, vectors = np.linalg.eigh(matrix)
+    eigenvalues = np.maximum(eigenvalues, 1e-15 * eigenvalues[-1])
+    basis = np.ascontiguousarray(vectors)
+    rotated = np.dot(v, basis)
+    centre = np.dot(theta, basis)
+    betas = np.empty_like(v)
+    info = np.empty(len(v))
+    for j in range(len(v)):
+        ball_multiplier(rotated[j], centre, eigenvalues, radius, betas[j])
+        info[j] = (eigenvalues * betas[j] * betas[j]).sum()
+    return info, np.dot(betas, np.ascontiguousarray(basis.T))
+
+
+@jit_apart
+def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
+    """A rough allocation by multiplicative updates, to choose the variables and pairs to begin with.
+
+    Each variable's share of its budget is multiplied by the square root of its price under the alternatives that are
+    closest now (the classical algorithm for optimal designs); the weight of each pair by 1 / information.
+
+    Returns:
+        Shares, shape (variables,), and information at them, shape (pairs,).
+
+    """
+    n = len(task.cost)
+    totals = np.zeros(max(len(task.rhs), 1))
+    share = np.zeros(n)
+    for i in range(n):
+        if task.kind == FREE:
+            share[i] = 1.0 / task.cost[i]
+        elif task.group[i] >= 0:
+            share[i] = 1.0
+    weight = np.ones(len(task.v)) / len(task.v)
+    info = weight
+    for _ in range(rounds):
+        totals[:] = 0.0
+        for i in range(n):
+            totals[max(task.group[i], 0)] += share[i] * (task.cost[i] if task.kind == FREE else 1.0)
+        for i in range(n):
+            x = max(task.group[i], 0)
+            share[i] *= (-task.equality[x, -1] if task.kind == LEAST else 1.0) / totals[x]
+        matrix = np.dot(np.ascontiguousarray(task.u.T), task.u * share.reshape(-1, 1))
+        info, betas = closest(task.v, matrix, task.theta, task.radius)
+        weight = weight * (info.min() / info)
+        weight = weight / weight.sum()
+        spread = np.dot(np.ascontiguousarray(betas.T), betas * (weight / info).reshape(-1, 1))
+        prices = (np.dot(task.u, spread) * task.u).sum(axis=1)
+        for i in range(n):
+            # A floor, so that nothing is ruled out early.
+            share[i] *= np.sqrt(max(prices[i] / (task.cost[i] if task.kind == FREE else 1.0), 1e-12))
+    return share, info
+
+
+def search(program: Program, tol: float, restart: Restart | None = None) -> Solution:
+    """Bracket a program's value to relative gap `tol`, or as near as double precision comes.
+
+    The interior-point method works on some variables and pairs; the point it finds is priced over all the others,
+    which costs one product each, and those that stand in the way join. At most a few hundred ever matter.
+
+    Args:
+        program: the program.
+        tol: relative gap.
+        restart: of a nearby problem of the same kind; used where it fits.
+
+    """
+    task = program.task
+    started = None if restart is None else _resume(program, restart)
+    if started is None:
+        return _search(program, tol, *_begin(program))
+    # The set is probably right: solve on it to the end at once.
+    solution = _search(program, tol, *started, gap=0.0)
+    if solution.upper - solution.lower <= tol * solution.upper or len(task.cost) + len(task.v) == len(
+        started[0]
+    ) + len(started[1]):
+        return solution
+    cold = _search(program, tol, *_begin(program))
+    return cold if cold.upper - cold.lower <= solution.upper - solution.lower else solution
+
+
+def _search(
+    program: Program, tol: float, variables: Ints, pairs: Ints, point: Iterate, gap: float = np.inf
+) -> Solution:
+    task = program.task
+    best: Solution | None = None
+    for _ in range(_MAX_ROUNDS):
+        whole = len(variables) == len(task.cost) and len(pairs) == len(task.v)
+        part = restrict(task, variables, pairs)
+        # Rough answers are enough while the set is still wrong.
+        aim = 0.5 * tol if whole else max(0.3 * tol, min(0.03, 0.03 * gap))
+        inner, snapshot, _, _ = solve(part, point, aim, _MAX_STEPS)
+        found, info, prices = _survey(program, part, variables, pairs, inner, snapshot)
+        if best is None or found.upper - found.lower < best.upper - best.lower:
+            best = found
+        gap = (found.upper - found.lower) / found.upper if found.upper > 0 else 0.0
+        if best.upper - best.lower <= tol * best.upper or whole:
+            break
+        new_variables, new_pairs = _violators(task, variables, pairs, info, prices, tol)
+        if len(new_variables) + len(new_pairs) == 0 and aim <= 0.31 * tol:
+            break
+        point = _grow(
+            task, part, snapshot if gap > 1e-3 else inner, variables, new_variables, info, new_pairs
+        )
+        order, rank = np.argsort(np.append(variables, new_variables)), np.argsort(np.append(pairs, new_pairs))
+        variables = np.append(variables, new_variables)[order]
+        pairs = np.append(pairs, new_pairs)[rank]
+        point = Iterate(point.y[order], point.s[order], point.t[rank], point.lam[rank])
+    assert best is not None
+    return best
+
+
+def _survey(
+    program: Program, part: Restricted, variables: Ints, pairs: Ints, point: Iterate, snapshot: Iterate
+) -> tuple[Solution, Floats, Floats]:
+    """The bracket over the whole program, with the information of every pair and the price of every variable."""
+    task = program.task
+    matrix = part.u.T @ (part.u * point.y[:, None])
+    info, betas = closest(task.v, matrix, task.theta, task.radius)
+    chosen = betas[pairs]
+    spread = chosen.T @ (chosen * point.lam[:, None])
+    prices = ((task.u @ spread) * task.u).sum(axis=1)
+    lower = lower_value(task, prices, float(point.lam.sum()))
+    y = np.zeros(len(task.cost))
+    y[variables] = point.y
+    upper = float(upper_value(task, y, info))
+    if task.kind != FIXED:
+        y /= info.min()
+    # Small pulls and weights are what the barrier leaves on pairs that do not matter.
+    active_v = (_share(part, point.y) > 1e-7) | (point.s < 0.05 * part.cost)
+    active_p = (point.lam > 1e-7 * point.lam.sum()) | (point.t < 0.1)
+    restart = Restart(
+        task.kind,
+        program.variables[variables[active_v]],
+        program.pairs[pairs[active_p]],
+        Iterate(snapshot.y[active_v], snapshot.s[active_v], snapshot.t[active_p], snapshot.lam[active_p]),
+    )
+    return Solution(y, chosen, point.lam, pairs, lower, upper, restart), info, prices
+
+
+def _share(part: Restricted, y: Floats) -> Floats:
+    """Each variable's part of its budget: the whole cost for (P), the context's total otherwise."""
+    if part.kind == FREE:
+        return np.asarray(part.cost * y / (part.cost @ y))
+    result = np.ones(len(y))
+    inside = part.group >= 0
+    totals = np.bincount(part.group[inside], weights=y[inside], minlength=len(part.rhs))
+    result[inside] = y[inside] / totals[part.group[inside]]
+    return result
+
+
+def _violators(
+    task: Restricted, variables: Ints, pairs: Ints, info: Floats, prices: Floats, tol: float
+) -> tuple[Ints, Ints]:
+    """Positions of the variables and pairs outside the set that keep the bracket open, worst first, a batch each."""
+    batch = max(32, 2 * task.u.shape[1])
+    limit = 1.0 if task.kind == FIXED else info[pairs].min()
+    outside = np.ones(len(info), dtype=bool)
+    outside[pairs] = False
+    short = np.where(outside, info / limit, np.inf)
+    order = np.argsort(short)[:batch]
+    new_pairs = order[short[order] < 1 - 0.05 * tol]
+    if task.kind == FREE:
+        ratio = prices / task.cost
+        excess = ratio / ratio[variables].max() - 1
+    else:
+        inside = variables[task.group[variables] >= 0]
+        best = np.full(len(task.rhs), -np.inf)
+        np.maximum.at(best, task.group[inside], prices[inside] - task.cost[inside])
+        excess = (prices - task.cost - best[task.group]) / max(float(np.abs(best).max()), 1e-300)
+        excess[task.group < 0] = -1.0
+    excess[variables] = -1.0
+    order = np.argsort(-excess)[:batch]
+    return order[excess[order] > 0.05 * tol], new_pairs
+
+
+def _grow(
+    task: Restricted,
+    part: Restricted,
+    point: Iterate,
+    variables: Ints,
+    new_variables: Ints,
+    info: Floats,
+    new_pairs: Ints,
+) -> Iterate:
+    """The point with new variables (a tenth of an average share) and pairs, at the same complementarity μ."""
+    mu = float(point.y @ point.s + point.t @ point.lam) / (len(point.y) + len(point.t))
+    if task.kind == FREE:
+        y = 0.1 * float(part.cost @ point.y) / (len(point.y) * task.cost[new_variables])
+    else:
+        inside = part.group >= 0
+        totals = np.bincount(part.group[inside], weights=point.y[inside], minlength=len(task.rhs))
+        y = 0.1 * totals[task.group[new_variables]] / task.u.shape[0] * len(task.rhs)
+    t = np.maximum(info[new_pairs] - 1, 0.1)
+    return Iterate(
+        np.append(point.y, y), np.append(point.s, mu / y), np.append(point.t, t), np.append(point.lam, mu / t)
+    )
+
+
+def _begin(program: Program) -> tuple[Ints, Ints, Iterate]:
+    """The set to begin with, and a point inside."""
+    task = program.task
+    variables, pairs = np.arange(len(task.cost)), np.arange(len(task.v))
+    if len(variables) + len(pairs) > _WHOLE:
+        share, info = warm_up(task, 30)
+        amount = max(48, 3 * task.u.shape[1])
+        pairs = np.sort(np.argsort(info)[:amount])
+        weight = share * task.cost if task.kind == FREE else _share(task, share)
+        chosen = set(np.argsort(-weight)[:amount].tolist())
+        chosen |= _spanning(task.u * np.sqrt(share)[:, None])
+        if task.kind != FREE:
+            chosen |= set(np.searchsorted(program.variables, program.optimal).tolist())
+        if task.kind == LEAST:
+            chosen.add(len(task.cost) - 1)
+        variables = np.array(sorted(chosen))
+    return variables, pairs, _centre(restrict(task, variables, pairs), program, variables)
+
+
+def _spanning(vectors: Floats) -> set[int]:
+    """Positions of vectors that span what all of them span: each time the longest part outside the span so far."""
+    left = vectors.copy()
+    found: set[int] = set()
+    for _ in range(vectors.shape[1]):
+        sizes = (left * left).sum(axis=1)
+        i = int(sizes.argmax())
+        if sizes[i] == 0 or i in found:
+            break
+        found.add(i)
+        left = left - np.outer(left @ left[i], left[i] / sizes[i])
+    return found
+
+
+def _centre(part: Restricted, program: Program, variables: Ints) -> Iterate:
+    n, m = len(part.cost), len(part.v)
+    if part.kind == FREE:
+        y = 1.0 / part.cost
+    else:
+        counts = np.bincount(part.group[part.group >= 0], minlength=len(part.rhs))
+        mass = part.rhs if part.kind == FIXED else -part.equality[:, -1]
+        y = np.where(part.group >= 0, (mass / counts)[part.group], 1.0)
+        if part.kind == FIXED:
+            greedy = np.isin(program.variables[variables], program.optimal)
+            y = 0.5 * y + 0.5 * np.where(greedy, mass[part.group], 0.0)
+    info, _ = closest(part.v, part.u.T @ (part.u * y[:, None]), part.theta, part.radius)
+    if part.kind != FIXED:
+        y, info = y * 2 / info.min(), info * 2 / info.min()
+    t = np.maximum(info - 1, 0.5)
+    mu = float(part.cost @ y) / (n + m)
+    return Iterate(y, mu / y, t, mu / t)
+
+
+def _resume(program: Program, restart: Restart) -> tuple[Ints, Ints, Iterate] | None:
+    """The set and point of an earlier solve, as far as they exist in this program; None if too little does."""
+    task = program.task
+    if restart.kind != task.kind:
+        return None
+    variables = np.searchsorted(program.variables, restart.variables)
+    variables = np.minimum(variables, len(program.variables) - 1)
+    pairs = np.minimum(np.searchsorted(program.pairs, restart.pairs), len(program.pairs) - 1)
+    same_v = program.variables[variables] == restart.variables
+    same_p = program.pairs[pairs] == restart.pairs
+    if same_v.mean() < 0.5 or same_p.mean() < 0.5:
+        return None
+    variables, pairs = variables[same_v], pairs[same_p]
+    if len(variables) < task.u.shape[1]:
+        return None
+    point = restart.point
+    return variables, pairs, Iterate(point.y[same_v], point.s[same_v], point.t[same_p], point.lam[same_p])

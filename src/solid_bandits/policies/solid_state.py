@@ -1,0 +1,90 @@
+"""What SOLID is made of: chosen parameters, carried state, scratch; plain numbers and arrays."""
+
+from typing import NamedTuple
+
+from solid_bandits._types import Floats, Ints, Words
+from solid_bandits.problem import View
+from solid_bandits.regression import Regression, RegressionWork
+
+
+class SolidParams(NamedTuple):
+    """The chosen parameters as compiled code takes them; switches are positions in the tuples of `solid_rules.py`."""
+
+    z0: float
+    initial_multiplier: float
+    max_multiplier: float
+    policy_step: float
+    multiplier_step: float
+    constraint_bonus: float
+    threshold_scale: float
+    optimism_scale: float
+    ridge: float
+    schedule: int
+    arm_choice: int
+    exploit_test: int
+    test_all_contexts: bool
+    decay_steps: bool
+    normalise_gradient: bool
+    reset_at_phase: bool
+    theorem_confidence: bool
+    anytime: bool
+
+
+class Theory(NamedTuple):
+    """What the theorems' form carries beside the regression."""
+
+    theta: Floats
+    """θ-tilde, shape (dim,)."""
+    means: Floats
+    """φ(x,a)ᵀθ-tilde, shape (contexts, arms)."""
+
+
+class SolidState(NamedTuple):
+    """All that SOLID carries from one step to the next."""
+
+    regression: Regression
+    step: Ints
+    """t: decisions made, shape ()."""
+    explored: Ints
+    """S_t: exploring rounds, shape ()."""
+    context_counts: Ints
+    """t ρ-hat_t(x): how often each context came, shape (contexts,)."""
+    multiplier: Floats
+    """λ_t, shape ()."""
+    logits: Floats
+    """log ω_t up to a constant per context, shape (contexts, arms): ω may underflow, its logarithm cannot."""
+    omega: Floats
+    """ω_t, the exploration policy, shape (contexts, arms)."""
+    omega_sum: Floats
+    """Σ ω_s(x, ·) over exploring rounds in x, shape (contexts, arms); kept by tracking only."""
+    pulls: Ints
+    """Exploring pulls, shape (contexts, arms); kept by tracking only."""
+    phase: Ints
+    """K_t, shape ()."""
+    phase_start: Ints
+    """S at the end of the previous phase, shape ()."""
+    stream: Words
+    theory: Theory | None
+    """The projected estimate, in the theorems' form."""
+
+
+class SolidWork(NamedTuple):
+    """Scratch; nothing is carried in it."""
+
+    regression: RegressionWork
+    weights: Floats
+    columns: Floats
+    gram: Floats
+    norms: Floats
+    delta: Floats
+    information: Floats
+    gradient: Floats
+
+
+class SolidAgent(NamedTuple):
+    """SOLID at work."""
+
+    params: SolidParams
+    known: View
+    state: SolidState
+    work: SolidWork
