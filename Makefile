@@ -9,6 +9,7 @@ BIN := .venv/bin
 .PHONY: demo test lint format docs bench clean
 
 demo: .venv/run
+	rm -rf demo
 	$(BIN)/solid-bandits compare toy --policy solid --policy linucb --policy lints --policy lints-posterior \
 	    --policy greedy --horizon 50000 --runs 100 --seed 0 --out demo
 	@echo "open demo/report.html in a browser, or look at demo/regret.png"
@@ -34,6 +35,7 @@ bench: .venv/test
 
 clean:
 	rm -rf .venv demo docs/_build
+	find src -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -126,7 +126,7 @@ class Solid:
         self.theta = np.zeros(self.dim)  # theta-tilde
         self.max_multiplier = policy.max_multiplier
         if self.max_multiplier is None:
-            rho = policy.least_context_prob or 1 / n_contexts
+            rho = policy.least_context_prob or 1
             z_min = 8 * view.noise_std**2 * self.dim / (rho * policy.least_gap**2)
             self.max_multiplier = 2 * view.theta_bound * view.feature_bound * z_min
 
@@ -195,9 +195,9 @@ class Solid:
         contexts = list(range(len(self.counts))) if self.policy.test_contexts == "all" else [context]
         if self.policy.exploit_test == "likelihood-ratio":
             return self.closest(self.estimator.V, contexts)[0]
-        gaps = (self.means.max(axis=1, keepdims=True) - self.means)[contexts]
+        gaps = self.means.max(axis=1, keepdims=True) - self.means
         least = gaps[gaps > 0].min() if (gaps > 0).any() else 0
-        return (np.maximum(gaps, least) ** 2 / self.estimator.sq_norms[contexts]).min()
+        return (np.maximum(gaps, least) ** 2 / self.estimator.sq_norms)[contexts].min()
 
     def choose_arm(self, context):
         omega = self.omega[context]

@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import subprocess
 import sys
@@ -82,7 +83,12 @@ def test_bound_prints_and_draws(monkeypatch, capsys, tmp_path):
     status, _, error = run(monkeypatch, capsys, "bound", "toy", "--noise-std", 1, "--z", 3)
     assert status == 2
     assert "z is 3.0" in error
-    assert "give z >= 45.9" in error
+    assert f"give z >= {sb.pure_exploration(sb.problems.toy(noise_std=1)).z_min:.5g}" in error
+    # Another problem's bound is not overwritten; the same problem's may be.
+    status, _, error = run(monkeypatch, capsys, "bound", "toy", "--out", tmp_path / "b")
+    assert (status, "holds the bound of another problem" in error) == (2, True)
+    assert json.loads((tmp_path / "b" / "bound.json").read_text()) == data
+    assert run(monkeypatch, capsys, "bound", "toy", "--noise-std", 1, "--out", tmp_path / "b")[0] == 0
 
 
 def test_compare_draws_the_bound_and_shows_the_insides(monkeypatch, capsys, tmp_path):
@@ -93,14 +99,16 @@ def test_compare_draws_the_bound_and_shows_the_insides(monkeypatch, capsys, tmp_
     )
     assert status == 0
     assert "v* = 2.5" in printed
+    assert f"{2.5 * math.log(40):.4g}" in printed
     results = sb.Results.load(out)
     assert results.manifest["lower_bound"]["value"] == pytest.approx(2.5, rel=1e-4)
     assert results.insides["policy"].unique().to_list() == ["SOLID"]
     targets = results.manifest["targets"]
+    z_min = sb.pure_exploration(sb.problems.toy()).z_min
     assert targets["n_arms"] == 3
     assert {row["z"] for row in targets["at"]} == set(results.insides["normalisation"])
     for row in targets["at"]:
-        assert (row["omega"] is None) == (row["z"] < 11.48)
+        assert (row["omega"] is None) == (row["z"] < z_min)
 
 
 def test_without_a_bound_compare_says_why(monkeypatch, capsys, tmp_path):
@@ -133,6 +141,7 @@ BAD = [
     (["compare"], "problem"),
     (["compair", "toy"], "compair"),
     (["bound", "toy", "--tol", "0"], "tol is 0"),
+    (["compare", "toy", "--policy", "ossb"], "features has 2 contexts; OSSB takes one"),
     (["bound", "toy", "--arms", "3"], "--arms is 3, but it belongs to the random problem"),
 ]
 
@@ -176,6 +185,18 @@ def test_an_out_that_may_not_be_written_to(monkeypatch, capsys, tmp_path):
     tmp_path.chmod(0o500)
     status, _, error = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--out", tmp_path / "o")
     assert (status, "may not be written to" in error) == (2, True)
+
+
+def test_the_version_is_printed(monkeypatch, capsys):
+    assert run(monkeypatch, capsys, "--version")[:2] == (0, f"solid-bandits {sb.__version__}\n")
+
+
+def test_policies_are_listed(monkeypatch, capsys):
+    status, printed, _ = run(monkeypatch, capsys, "policies", "--parameters")
+    assert status == 0
+    for name in sb.policies:
+        assert name in repr(sb.policies)
+    assert "likelihood" in printed
 
 
 def test_help_answers_without_loading_the_compiler():

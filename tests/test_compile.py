@@ -59,7 +59,8 @@ def test_the_stamp_covers_every_file_with_compiled_code(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "policy", ["sb.Solid(constraint_bonus=0)", "sb.Solid.theory(least_gap=0.1)", "sb.LinTS()"]
+    "policy",
+    ["sb.Solid(constraint_bonus=0)", "sb.Solid.theory(least_gap=0.1, least_context_prob=0.1)", "sb.LinTS()"],
 )
 def test_the_same_numbers_without_the_compiler(policy):
     """The kernels are plain Python too: with the JIT off they give the same regret, to rounding."""

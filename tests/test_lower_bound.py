@@ -186,6 +186,39 @@ def test_warm_start_gives_the_same_answer(size):
         verify(moved, warm)
 
 
+def test_warm_start_reuses_the_reduction_only_where_features_and_optimal_arms_are_the_same():
+    problem = random(4, 16, 16, seed=4)
+    start = lower_bound(problem)
+    moved = Problem(problem.features, problem.theta * 1.001)
+    assert lower_bound(moved, warm_start=start).restart.reduction is start.restart.reduction
+    touched = problem.features.copy()
+    touched[0, 0] += 1e-3
+    for other in (
+        Problem(touched, problem.theta),
+        Problem(problem.features, -problem.theta),
+        Problem(problem.features, problem.theta, theta_bound=2 * float(np.linalg.norm(problem.theta))),
+    ):
+        warm = lower_bound(other, warm_start=start)
+        cold = lower_bound(other)
+        assert warm.restart.reduction is not start.restart.reduction
+        assert max(warm.lower, cold.lower) <= min(warm.upper, cold.upper)
+        verify(other, warm)
+
+
+@pytest.mark.parametrize("change", [0.0, 1e-6, 1e-2, 0.3])
+def test_warm_start_is_certified_however_far_theta_moved(change):
+    problem = random(4, 16, 16, seed=3)
+    start = lower_bound(problem)
+    for seed in range(3):
+        factor = 1 + change * np.random.default_rng(seed).normal(size=16)
+        moved = Problem(problem.features, problem.theta * factor)
+        warm = lower_bound(moved, warm_start=start)
+        cold = lower_bound(moved)
+        assert warm.converged
+        assert max(warm.lower, cold.lower) <= min(warm.upper, cold.upper)
+        verify(moved, warm)
+
+
 def test_warm_start_from_another_shape_or_optimal_arm_is_harmless():
     start = lower_bound(random(4, 8, 8, seed=4))
     for other in (random(3, 6, 5, seed=1), random(4, 8, 8, seed=9)):

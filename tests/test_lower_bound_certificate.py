@@ -81,6 +81,14 @@ def test_rejects_alternatives_that_are_none(problem, bound):
         verify(problem, replace(bound, alternatives=flipped))
 
 
+@pytest.mark.parametrize("wrong", [-1, 1000])
+def test_rejects_alternatives_for_pairs_that_do_not_exist(problem, bound, wrong):
+    for name in ("contexts", "arms"):
+        other = replace(bound.alternatives, **{name: np.full_like(bound.alternatives.arms, wrong)})
+        with pytest.raises(ValueError, match="it is no alternative"):
+            verify(problem, replace(bound, alternatives=other))
+
+
 def test_rejects_alternatives_that_optimal_arms_would_reveal(problem, bound):
     best = problem.features[0, problem.optimal_arms[0]]
     shifts = bound.alternatives.shifts + 0.1 * best * np.linalg.norm(bound.alternatives.shifts)

@@ -23,7 +23,7 @@ from solid_bandits.stream import POLICY, make_stream
 POLICIES = {
     "solid toy": sb.Solid.paper_toy(),
     "solid random": sb.Solid.paper_random(n_arms=8),
-    "solid theory": sb.Solid.theory(least_gap=0.1),
+    "solid theory": sb.Solid.theory(least_gap=0.1, least_context_prob=0.1),
     "linucb": sb.LinUCB(),
     "linucb theorem": sb.LinUCB(radius="theorem", ridge=2.5),
     "lints paper": sb.LinTS(scale="paper", ridge=0.3),
@@ -258,6 +258,10 @@ def test_the_agent_refuses_what_is_not_there():
     for call, message in [
         (lambda: agent.act(2), "context is 2; give an index from 0 to 1"),
         (lambda: agent.act(-1), "context is -1"),
+        (lambda: agent.act(0.5), "context is 0.5"),
+        (lambda: agent.act(True), "context is True"),
+        (lambda: agent.update(0, "1", 1.0), "arm is '1'"),
+        (lambda: agent.update(0, 0, "x"), "reward is 'x'; give a number"),
         (lambda: agent.update(0, 3, 1.0), "arm is 3"),
         (lambda: agent.update(0, 0, math.nan), "reward is nan"),
         (lambda: sb.Agent(sb.Greedy(), sb.problems.toy().view(), seed=-1), "seed is -1"),

@@ -129,7 +129,7 @@ def test_the_theorems_form_plays_what_its_reference_plays(name):
     problem = sb.problems.toy() if name == "toy" else sb.problems.random(n_arms=5, dim=5, seed=name)
     # Scaled-down confidence, so that both exploring and exploiting, projections and their absence are seen.
     for policy in (
-        sb.Solid.theory(least_gap=0.1),
+        sb.Solid.theory(least_gap=0.1, least_context_prob=0.1),
         sb.Solid(
             bounded=True, confidence="theorem", threshold_scale=0.02, optimism_scale=0.01, constraint_bonus=0.01,
             decay_steps=True, reset_at_phase=True, ridge=0.5, test_contexts="last", initial_multiplier=10,
@@ -156,33 +156,53 @@ def test_the_theorems_form_plays_what_its_reference_plays(name):
 @pytest.mark.parametrize("name", ["toy", *range(5)])
 def test_the_theorems_form_is_finite_to_the_end(name):
     problem = sb.problems.toy() if name == "toy" else sb.problems.random(seed=name)
-    trace = play(problem, sb.Solid.theory(least_gap=0.05), 3000, seed=0, run=0, steps=checkpoints(3000))
+    trace = play(
+        problem,
+        sb.Solid.theory(least_gap=0.05, least_context_prob=0.1),
+        3000,
+        seed=0,
+        run=0,
+        steps=checkpoints(3000),
+    )
     assert np.isfinite(trace.regret).all()
 
 
 def test_the_ellipsoid_holds_theta_as_often_as_it_says():
-    """1,000 runs of 300 steps: θ* leaves {‖θ-hat_t - θ‖²_V < c_{n,δ}} at some t in at most a fraction δ of them.
+    """1,000 runs of 100 steps of the theorems' form: θ* leaves {‖θ-hat_t - θ‖²_V < c_{n,δ}} in at most a fraction δ.
 
     With δ = 0.1 the binomial standard error is at most 0.0095; 4 of them are allowed (false alarm below 1e-4). The
-    theorem is loose, so the same events at 1 % of the radius are counted too: those must fail, or this tests nothing.
+    theorem is loose, so the same events at 0.5 % of the radius are counted too: those must fail, or this tests nothing.
     """
-    problem, n, delta = sb.problems.toy(), 300, 0.1
-    arguments = (problem.dim, problem.noise_std, problem.B, problem.L, 1.0)
-    radius = sb.confidence_radius(n, delta, *arguments)
-    runs = 1000
+    problem, n, delta, runs = sb.problems.toy(), 100, 0.1, 1000
+    radius = sb.confidence_radius(n, delta, problem.dim, problem.noise_std, problem.B, problem.L, ridge=1.0)
+    policy = sb.Solid.theory(least_gap=0.1, least_context_prob=0.5)
     left = left_small = 0
     for run in range(runs):
         rng = np.random.default_rng(run)
-        phi = problem.features[rng.integers(2, size=n), rng.integers(3, size=n)]
-        rewards = phi @ problem.theta + problem.noise_std * rng.normal(size=n)
-        V = np.eye(3) + np.cumsum(phi[:, :, None] * phi[:, None, :], axis=0)
-        U = np.cumsum(phi * rewards[:, None], axis=0)
-        error = np.linalg.solve(V, U[:, :, None])[:, :, 0] - problem.theta
-        farthest = np.einsum("ti,tij,tj->t", error, V, error).max()
+        agent = policy.start(problem.view(n), make_stream(1, run, POLICY))
+        regression = agent.state.regression
+        farthest = 0.0
+        for _ in range(n):
+            context = int(rng.integers(2))
+            arm, _ = _act(agent, context)
+            _update(agent, context, arm, problem.means[context, arm] + problem.noise_std * rng.normal())
+            error = regression.theta - problem.theta
+            farthest = max(farthest, error @ regression.gram @ error)
         left += farthest >= radius
-        left_small += farthest >= 0.01 * radius
+        left_small += farthest >= 0.005 * radius
     assert left / runs <= delta + 4 * math.sqrt(delta * (1 - delta) / runs)
     assert left_small / runs > delta
+
+
+@pytest.mark.parametrize("first_context_prob", [0.5, 0.99, 1 - 1e-6])
+def test_the_computed_multiplier_bound_is_one(first_context_prob):
+    """λ_max >= 2 B L z_min, the assumption of the regret theorem, however rare a context is."""
+    problem = sb.problems.toy(first_context_prob=first_context_prob)
+    least = min(first_context_prob, 1 - first_context_prob)
+    params = sb.Solid.theory(least_gap=0.1, least_context_prob=least).compiled_params(problem.view())
+    assert params.max_multiplier >= 2 * problem.B * problem.L * sb.pure_exploration(problem).z_min
+    with pytest.raises(ValueError, match="least_context_prob is None"):
+        sb.Solid.theory(least_gap=0.1).start(problem.view(), make_stream(0, 0, POLICY))
 
 
 def primal_dual(problem, z, steps, size):

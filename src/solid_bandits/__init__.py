@@ -4,16 +4,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from solid_bandits import policies as policies
     from solid_bandits import problems as problems
     from solid_bandits.agent import Agent as Agent
     from solid_bandits.bounds import lower_bound as lower_bound
     from solid_bandits.bounds import lower_bound_at as lower_bound_at
     from solid_bandits.bounds import pure_exploration as pure_exploration
     from solid_bandits.confidence import confidence_radius as confidence_radius
+    from solid_bandits.policies.end_of_optimism import EndOfOptimism as EndOfOptimism
+    from solid_bandits.policies.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from solid_bandits.policies.greedy import Greedy as Greedy
+    from solid_bandits.policies.ids import IDS as IDS
     from solid_bandits.policies.lints import LinTS as LinTS
     from solid_bandits.policies.linucb import LinUCB as LinUCB
+    from solid_bandits.policies.oam import OAM as OAM
+    from solid_bandits.policies.ossb import OSSB as OSSB
     from solid_bandits.policies.solid import Solid as Solid
+    from solid_bandits.policies.spl import SPL as SPL
+    from solid_bandits.policies.ucb1 import UCB1 as UCB1
     from solid_bandits.problem import Problem as Problem
     from solid_bandits.problem import View as View
     from solid_bandits.problem import make_view as make_view
@@ -26,6 +34,13 @@ __version__ = "0.1.0"
 # wait for the compiler and the plotting libraries.
 _HOMES = {
     "Agent": "agent",
+    "EndOfOptimism": "policies.end_of_optimism",
+    "EpsilonGreedy": "policies.epsilon_greedy",
+    "IDS": "policies.ids",
+    "OAM": "policies.oam",
+    "OSSB": "policies.ossb",
+    "SPL": "policies.spl",
+    "UCB1": "policies.ucb1",
     "Greedy": "policies.greedy",
     "LinTS": "policies.lints",
     "LinUCB": "policies.linucb",
@@ -41,12 +56,14 @@ _HOMES = {
     "simulate": "simulation",
 }
 
-__all__ = [*sorted([*_HOMES, "problems"])]
+_PACKAGES = ("policies", "problems")
+
+__all__ = [*sorted([*_HOMES, *_PACKAGES])]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "problems":
-        value = importlib.import_module("solid_bandits.problems")
+    if name in _PACKAGES:
+        value: Any = importlib.import_module(f"solid_bandits.{name}")
     elif name in _HOMES:
         value = getattr(importlib.import_module(f"solid_bandits.{_HOMES[name]}"), name)
     else:

@@ -63,6 +63,13 @@ def integer(name: str, value: int, *, least: int) -> int:
     return int(value)
 
 
+def index(name: str, value: int, count: int) -> int:
+    """Return `value` as an int from 0 to `count` - 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:
+        raise ValueError(f"{name} is {value!r}; give an index from 0 to {count - 1}")
+    return int(value)
+
+
 def choice(name: str, value: str, options: Iterable[str]) -> str:
     """Return `value` if it is one of `options`; the error names the nearest one."""
     known = list(options)

@@ -1,7 +1,5 @@
 """A policy at work, one decision at a time: for rewards that come from the world and not from a simulation."""
 
-import math
-
 from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Plain
@@ -47,21 +45,17 @@ class Agent:
 
     def act(self, context: int) -> int:
         """Choose an arm in this context."""
-        if not 0 <= context < self._n_contexts:
-            raise ValueError(f"context is {context!r}; give an index from 0 to {self._n_contexts - 1}")
-        arm, _ = _act(self._compiled, context)
+        arm, _ = _act(self._compiled, _check.index("context", context, self._n_contexts))
         return arm
 
     def update(self, context: int, arm: int, reward: float) -> None:
         """Learn from the reward of an arm pulled in this context."""
-        if not 0 <= context < self._n_contexts:
-            raise ValueError(f"context is {context!r}; give an index from 0 to {self._n_contexts - 1}")
-        if not 0 <= arm < self._n_arms:
-            raise ValueError(f"arm is {arm!r}; give an index from 0 to {self._n_arms - 1}")
-        value = float(reward)
-        if not math.isfinite(value):
-            raise ValueError(f"reward is {reward!r}; give a finite number")
-        _update(self._compiled, context, arm, value)
+        _update(
+            self._compiled,
+            _check.index("context", context, self._n_contexts),
+            _check.index("arm", arm, self._n_arms),
+            _check.number("reward", reward),
+        )
 
     def state(self) -> Plain:
         """All that the policy carries, as nested dicts and lists of numbers: JSON keeps it exactly."""

@@ -4,11 +4,11 @@ Heavy imports wait inside the functions, so that `--help` and errors in the argu
 """
 
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 
@@ -42,8 +42,21 @@ ProblemSeed = Annotated[int | None, typer.Option(help="random: seed of the probl
 NoiseStd = Annotated[float | None, typer.Option(help="toy, random: reward noise (default: 0.5 and 1).")]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from solid_bandits import __version__
+
+        print(f"solid-bandits {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _commands() -> None:
+def _commands(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
     """Contextual linear bandits: SOLID and its rivals, compared fairly."""
 
 
@@ -84,8 +97,8 @@ def compare(
         chosen = _choose(
             problem, xi, first_context_prob, contexts, arms, dim, density, problem_seed, noise_std
         )
-        policies = by_name(policy or DEFAULT_POLICIES, chosen.kind, chosen.problem.n_arms)
-        configuration = configuration_of(chosen.problem, policies, horizon, runs, seed, insides)
+        played = by_name(policy or DEFAULT_POLICIES, chosen.kind, chosen.problem.n_arms)
+        configuration = configuration_of(chosen.problem, played, horizon, runs, seed, insides)
         configuration["problem"]["name"] = chosen.name
         if jobs is not None:
             _check.integer("jobs", jobs, least=1)
@@ -93,15 +106,23 @@ def compare(
         check_free(out, configuration)
         _check_writable(out)
 
-    # The bound is computed beside the simulation: on a fresh machine its compilation takes as long.
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as beside:
+    # The bound is computed beside the simulation: on a fresh machine its compilation takes as long. The process
+    # is loky's, which does not run the caller's main module again, and leaves Ctrl-C to this one.
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(
+        1, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    ) as beside:
         bound = beside.submit(_bound_of, chosen.problem)
-        results = _simulate_with_progress(chosen.problem, policies, horizon, runs, seed, jobs, insides)
+        results = _simulate_with_progress(chosen.problem, played, horizon, runs, seed, jobs, insides)
         results.manifest["configuration"] = configuration
-        results.manifest["lower_bound"] = _outcome(bound)
+        results.save(out)  # what was played is safe, whatever becomes of the rest
+        results.manifest["lower_bound"] = _outcome(bound, "lower bound")
         if results.insides is not None:
             zs = sorted(set(results.insides["normalisation"].drop_nulls())) if results.insides.height else []
-            results.manifest["targets"] = beside.submit(_targets_of, chosen.problem, zs).result()
+            targets = _outcome(beside.submit(_targets_of, chosen.problem, zs), "optimal policies")
+            if "reason" not in targets:
+                results.manifest["targets"] = targets
     _write(results, out)
 
 
@@ -126,14 +147,17 @@ def bound(
     from rich.console import Console
 
     from solid_bandits.bounds import lower_bound, lower_bound_at, pure_exploration
-    from solid_bandits.report.bound import bound_tables, write_bound
+    from solid_bandits.report.bound import bound_tables, check_bound_free, write_bound
 
     with _bad_arguments():
         chosen = _choose(
             problem, xi, first_context_prob, contexts, arms, dim, density, problem_seed, noise_std
         )
-        if out is not None:
+    if out is not None:
+        with _bad_arguments("--out: "):
             _check_writable(out)
+            check_bound_free(out, chosen.problem)
+    with _bad_arguments():
         answer = lower_bound(chosen.problem, tol=tol)
         pure = pure_exploration(chosen.problem, tol=tol)
         at = [lower_bound_at(chosen.problem, value, tol=tol, exploration=pure) for value in z or []]
@@ -145,6 +169,26 @@ def bound(
         out.mkdir(parents=True, exist_ok=True)
         write_bound(chosen.problem, answer, pure, at, out)
         console.print(f"written to {out}/: bound.png, bound.json", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def policies(
+    parameters: Annotated[
+        bool, typer.Option("--parameters", help="Also show parameters and references.")
+    ] = False,
+) -> None:
+    """List the policies: setting, optimality, exploration rule; the paper's Table 1, extended."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from solid_bandits.policies.catalogue import policy_table
+
+    columns = ["name", "contexts", "setting", "optimality", "exploration", "test"]
+    columns += ["parameters", "reference"] if parameters else []
+    table = Table(*columns, show_lines=True)
+    for row in policy_table():
+        table.add_row(*(row[column] for column in columns))
+    Console().print(table)
 
 
 class _Chosen(NamedTuple):
@@ -252,14 +296,18 @@ def _targets_of(problem: "Problem", zs: list[float]) -> "Plain":
     return {"context_probs": problem.context_probs.tolist(), "n_arms": problem.n_arms, "at": at}
 
 
-def _outcome(bound: "Future[Plain]") -> "Plain":
+def _outcome(awaited: "Future[Plain]", what: str) -> "Plain":
     from rich.console import Console
 
-    outcome = bound.result()
+    console = Console(stderr=True)
+    if not awaited.done():
+        console.print(f"waiting for the {what}", highlight=False)
+    try:
+        outcome = awaited.result()
+    except Exception as error:  # a figure without its dashed line is no reason to lose a finished simulation
+        outcome = {"reason": f"{type(error).__name__}: {error}"}
     if "reason" in outcome:
-        Console(stderr=True).print(
-            f"no lower bound drawn: {outcome['reason']}", highlight=False, soft_wrap=True
-        )
+        console.print(f"no {what} drawn: {outcome['reason']}", highlight=False, soft_wrap=True)
     return outcome
 
 
@@ -320,13 +368,9 @@ def _write(results: "Results", out: Path) -> None:
     write_figure(results, out / "regret.png", bound=constant)
     write_page(results, out / "report.html", bound=constant)
     console = Console()
-    console.print(final_table(results))
+    console.print(final_table(results, bound=constant))
     if constant is not None:
-        horizon = results.manifest["configuration"]["horizon"]
-        console.print(
-            f"lower bound: v* = {constant:.4g} per unit of log n (not a bound at n = {horizon:,})",
-            highlight=False,
-        )
+        console.print(f"v* = {constant:.6g}, the constant of the regret lower bound", highlight=False)
     console.print(
         f"simulated in {results.manifest['wall_seconds']:.1f} s; written to {out}/: results.parquet, "
         "manifest.json, regret.png, report.html",

@@ -44,7 +44,7 @@ def make_view(
 
     `theta_bound` is B, an upper bound on ‖θ*‖; `horizon` is n, None where it is unknown.
     """
-    table = _check.array("features", features, "contexts", "arms", "dim")
+    table = _usable(features)
     return View(
         features=table,
         features_by_dim=_by_dim(table),
@@ -89,7 +89,7 @@ class Problem:
         noise_std: float = 1.0,
         theta_bound: float | None = None,
     ) -> None:
-        table = _check.array("features", features, "contexts", "arms", "dim")
+        table = _usable(features)
         parameter = _check.array("theta", theta, "dim")
         if parameter.shape[0] != table.shape[2]:
             raise ValueError(
@@ -102,6 +102,10 @@ class Problem:
                 raise ValueError(
                     f"theta_bound is {theta_bound}; give at least the norm of theta, {np.linalg.norm(parameter):g}"
                 )
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = np.array([np.abs(table @ parameter).max(), np.linalg.norm(parameter)])
+        if not np.isfinite(sizes).all():
+            raise ValueError("theta and features are too large: their products overflow; give smaller units")
         store = object.__setattr__  # the one moment at which the frozen fields are written
         store(self, "features", table)
         store(self, "theta", parameter)
@@ -199,7 +203,15 @@ class Problem:
         try:
             with zipfile.ZipFile(content), np.load(content, allow_pickle=False) as archive:
                 fields = {field: archive[field] for field in archive.files}
-        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError):
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            KeyError,
+            ValueError,
+            NotImplementedError,
+            RuntimeError,
+        ):
             raise ValueError(
                 f"problem file {name!r} is not a whole .npz of plain numbers; write one with numpy.savez"
             ) from None
@@ -250,6 +262,17 @@ def _by_dim(features: Floats) -> Floats:
 
 def _largest_norm(features: Floats) -> float:
     return float(np.linalg.norm(features, axis=2).max())
+
+
+def _usable(features: ArrayLike) -> Floats:
+    """The table of features: finite, not all zero, and with squares that neither overflow nor vanish."""
+    table = _check.array("features", features, "contexts", "arms", "dim")
+    largest = float(np.abs(table).max())
+    if not 1e-150 < largest < 1e150:
+        raise ValueError(
+            f"features has largest entry {largest:g}; give features that are not all zero, between 1e-150 and 1e150"
+        )
+    return table
 
 
 def _frozen(values: Floats) -> Floats:

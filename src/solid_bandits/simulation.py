@@ -1,11 +1,12 @@
 """One (problem, policy, seed) gives one trace; many of them, in parallel, give results. No policy mathematics here."""
 
 import platform
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import joblib
 import numba
@@ -19,6 +20,8 @@ from solid_bandits.policies.contract import CompiledAgent, Policy, act, update
 from solid_bandits.problem import Problem
 from solid_bandits.results import COLUMNS, FORMAT, Results
 from solid_bandits.stream import ENVIRONMENT, POLICY, make_stream, normal, uniform
+
+T = TypeVar("T")
 
 BLOCKS_PER_POLICY = 20
 """Tasks that a policy's runs are split into: enough for even work and smooth progress, few enough to cost nothing."""
@@ -141,6 +144,12 @@ def _play_block(
     return _Outcome(block, traces, rows, time.process_time() - start)
 
 
+def _in_worker(task: Callable[..., T], *arguments: Any) -> T:
+    """Run a task in a worker process, which leaves Ctrl-C to its parent: one message, not one traceback each."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return task(*arguments)
+
+
 def _compile_ahead(problem: Problem, policy: Policy) -> None:
     """Fill the compiler's cache on disk, so that the processes to come load what they need."""
     play(problem, policy, horizon=1, seed=0, run=0, steps=np.ones(1, dtype=np.int64))
@@ -160,6 +169,8 @@ def configuration_of(
     for label, policy in policies.items():
         if not isinstance(policy, Policy):
             raise ValueError(f"policies[{label!r}] is {policy!r}; give a policy such as Solid()")
+        # A policy may refuse the problem (several contexts, say): better now than after hours of the others.
+        policy.start(problem.view(), make_stream(0, 0, POLICY))
     return {
         "problem": {"description": repr(problem), "fingerprint": problem.fingerprint},
         "policies": {label: policy.describe() for label, policy in policies.items()},
@@ -257,11 +268,14 @@ def _outcomes(
     with joblib.Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered") as pool:
         # Policies whose agents have one type share compiled code, and two processes need not compile the same.
         view, stream = problem.view(horizon), make_stream(seed, 0, POLICY)
+        rest = (horizon, seed, steps, insides)
         kinds = {numba.typeof(policy.start(view, stream)): policy for policy in policies.values()}  # type: ignore[no-untyped-call]
-        for _ in pool(joblib.delayed(_compile_ahead)(problem, policy) for policy in kinds.values()):
+        for _ in pool(
+            joblib.delayed(_in_worker)(_compile_ahead, problem, policy) for policy in kinds.values()
+        ):
             pass
         yield from pool(
-            joblib.delayed(_play_block)(block, problem, policies[block.policy], horizon, seed, steps, insides)
+            joblib.delayed(_in_worker)(_play_block, block, problem, policies[block.policy], *rest)
             for block in blocks
         )
 

@@ -28,14 +28,26 @@ def unbounded(u: Floats, v: Floats, matrix: Floats) -> tuple[Floats, Floats, Flo
     Reference: the closed form of the appendix "Implementation Details", eq. (pdlin.glr).
 
     """
-    factor = _inverse_factor(matrix)
+    factor = inverse_factor(matrix)
     w = np.dot(u, factor)
     z = np.dot(v, factor)
-    return w, z, 1.0 / (z * z).sum(axis=1)
+    return w, z, 1.0 / row_products(z, z)
 
 
 @jit_apart
-def _inverse_factor(matrix: Floats) -> Floats:
+def row_products(first: Floats, second: Floats) -> Floats:
+    """The inner product of each row of one table with the same row of another."""
+    result = np.zeros(len(first))
+    for i in range(len(first)):
+        total = 0.0
+        for j in range(first.shape[1]):
+            total += first[i, j] * second[i, j]
+        result[i] = total
+    return result
+
+
+@jit_apart
+def inverse_factor(matrix: Floats) -> Floats:
     """L⁻ᵀ with matrix = L Lᵀ; pivots lost to rounding are lifted, since a library's factor would raise there."""
     k = matrix.shape[0]
     low = np.zeros((k, k))

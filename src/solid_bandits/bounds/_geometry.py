@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
 from solid_bandits.problem import Problem
 
@@ -22,8 +23,6 @@ class Gaps:
 
     values: Floats
     """(contexts, arms); 0 at the optimal arms."""
-    differences: Floats
-    """φ*(x) - φ(x, a), shape (contexts, arms, dim)."""
     suboptimal: Ints
     """Flat indices x * arms + a of the suboptimal pairs."""
     error: float
@@ -42,6 +41,34 @@ class Coordinates:
     """Alternatives have ‖centre - β‖ <= radius; infinite where they are unbounded."""
 
 
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """(P) without the optimal arms: coordinates of the alternatives that agree with θ on them, and what they tell."""
+
+    where: Coordinates
+    pairs: Ints
+    """Flat indices of the suboptimal pairs whose features leave the span of the optimal arms, increasing."""
+    spread: Floats
+    """Features of these pairs in the coordinates, shape (pairs, k)."""
+    apart: Floats
+    """φ*(x) - φ(x, a) of these pairs in the coordinates, shape (pairs, k)."""
+    scale: Floats
+    """`column_scales`."""
+    features: Floats
+    """What it was made from, with the optimal arms."""
+    optimal_arms: Ints
+
+    def fits(self, problem: Problem) -> bool:
+        """Whether it is the reduction of `problem` too: without a bound, θ matters only through the optimal arms."""
+        return (
+            problem.theta_bound is None
+            and np.isinf(self.where.radius)
+            and self.features.shape == problem.features.shape
+            and bool((self.optimal_arms == problem.optimal_arms).all())
+            and (self.features is problem.features or bool((self.features == problem.features).all()))
+        )
+
+
 def gaps(problem: Problem) -> Gaps:
     """Gaps computed as (φ* - φ)ᵀθ, with their rounding error bounded; extended precision where double is too coarse.
 
@@ -51,15 +78,12 @@ def gaps(problem: Problem) -> Gaps:
         ValueError: two arms of a context are equally good, or as far as floating point can tell.
 
     """
+    values, rounding, least = _gap_table(problem.features, problem.theta, problem.optimal_arms)
     rows = np.arange(problem.n_contexts)
-    differences = problem.features[rows, problem.optimal_arms][:, None, :] - problem.features
-    values = differences @ problem.theta
-    sizes = np.abs(problem.features) @ np.abs(problem.theta)
-    rounding = sizes + sizes[rows, problem.optimal_arms][:, None]
     others = np.ones(values.shape, dtype=bool)
     others[rows, problem.optimal_arms] = False
-    error = _rounding_error(problem, values, rounding, others, _EPS)
-    if not 0 <= error <= _FINE:
+    error = problem.dim * _EPS / least if least > 0 else np.inf
+    if not error <= _FINE:
         wide = problem.features.astype(np.longdouble)
         exact = wide[rows, problem.optimal_arms][:, None, :] - wide
         values = (exact * problem.theta.astype(np.longdouble)).sum(axis=2).astype(np.float64)
@@ -74,8 +98,44 @@ def gaps(problem: Problem) -> Gaps:
             f"(they differ by {float(values[x, a]):.3g}); the lower bound needs one optimal arm per context, so "
             "change theta or leave out one of the arms"
         )
-    values = np.where(others, values, 0.0)
-    return Gaps(values, differences, np.flatnonzero(others.ravel()).astype(np.int64), error)
+    values[~others] = 0.0
+    return Gaps(values, np.flatnonzero(others), float(error))
+
+
+@jit_apart
+def _gap_table(features: Floats, theta: Floats, optimal: Ints) -> tuple[Floats, Floats, float]:
+    """Gaps, the size of what was summed for each, and their least ratio (infinite without pairs, < 0 if undefined)."""
+    n_contexts, n_arms, dim = features.shape
+    values = np.zeros((n_contexts, n_arms))
+    rounding = np.zeros((n_contexts, n_arms))
+    least = np.inf
+    for x in range(n_contexts):
+        best = features[x, optimal[x]]
+        base = 0.0
+        for i in range(dim):
+            base += abs(best[i] * theta[i])
+        for a in range(n_arms):
+            if a == optimal[x]:
+                continue
+            arm = features[x, a]
+            total = 0.0
+            size = base
+            for i in range(dim):
+                total += (best[i] - arm[i]) * theta[i]
+                size += abs(arm[i] * theta[i])
+            values[x, a] = total
+            rounding[x, a] = size
+            ratio = total / max(size, 1e-300)
+            least = min(least, ratio if ratio > 0 else -1.0)
+    return values, rounding, least
+
+
+def differences(problem: Problem, pairs: Ints) -> Floats:
+    """φ*(x) - φ(x, a) of pairs (flat indices), shape (pairs, dim)."""
+    contexts = pairs // problem.n_arms
+    best = contexts * problem.n_arms + problem.optimal_arms[contexts]
+    table = problem.features.reshape(-1, problem.dim)
+    return np.asarray(table[best] - table[pairs])
 
 
 def _rounding_error(
@@ -99,7 +159,7 @@ def column_scales(problem: Problem) -> Floats:
     return np.where(sizes > 0, sizes, 1.0)
 
 
-def confusing_coordinates(problem: Problem) -> tuple[Coordinates, Ints]:
+def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
     """Coordinates of the alternatives that agree with θ on every optimal arm, and the pairs they can tell from θ.
 
     Pulls of optimal arms are free and their number goes to infinity in (P), so an alternative counts only if it
@@ -109,13 +169,19 @@ def confusing_coordinates(problem: Problem) -> tuple[Coordinates, Ints]:
     affine space. Its centre is θ projected on the orthogonal complement, its radius² is B² less the squared norm of
     θ's part in the span.
 
+    Args:
+        problem: the problem.
+        known: the reduction of a problem with perhaps the same features and optimal arms: then there is nothing to do.
+
     Returns:
-        The coordinates, and the flat indices of the suboptimal pairs whose features leave the span.
+        The coordinates, the suboptimal pairs whose features leave the span, and their features in the coordinates.
 
     Raises:
         ValueError: rounding does not say whether a direction or a pair is in the span.
 
     """
+    if known is not None and known.fits(problem):
+        return known
     scale = column_scales(problem)
     table = (problem.features / scale).reshape(-1, problem.dim)
     rows = np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms
@@ -133,7 +199,10 @@ def confusing_coordinates(problem: Problem) -> tuple[Coordinates, Ints]:
             "round the features, or move the arm away from the span"
         )
     pairs = np.flatnonzero(relative >= _CLEAR).astype(np.int64)
-    return _coordinates(problem, scale, outside, projected[pairs], inside), pairs
+    where = _coordinates(problem, scale, outside, projected[pairs], inside)
+    spread = problem.features.reshape(-1, problem.dim)[pairs] @ where.basis
+    apart = differences(problem, pairs) @ where.basis
+    return Reduction(where, pairs, spread, apart, scale, problem.features, problem.optimal_arms)
 
 
 def full_coordinates(problem: Problem) -> Coordinates:

@@ -13,7 +13,7 @@ FREE, FIXED, LEAST = 0, 1, 2
 
 # Where the iterate to restart from is kept: a relative gap small enough to be near the solution, large enough to be
 # well inside (an iterate at the boundary is a bad start for an interior-point method).
-SNAPSHOT_GAP = 1e-2
+SNAPSHOT_GAP = 1e-4
 
 # The least a product of complementary numbers may be, relative to their mean μ.
 _CENTRED = 1e-3

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solid_bandits._types import Floats, Ints
-from solid_bandits.bounds._geometry import Coordinates, Gaps, full_coordinates
+from solid_bandits.bounds._geometry import Gaps, Reduction, differences, full_coordinates
 from solid_bandits.bounds._interior import FIXED, FREE, LEAST, Restricted
 from solid_bandits.problem import Problem
 
@@ -33,20 +33,26 @@ class Program:
     """Flat index of the pair of each constraint, increasing."""
     optimal: Ints
     """Flat indices of the optimal pairs."""
+    reduction: Reduction | None = None
+    """Of (P)."""
 
 
-def free_program(problem: Problem, gaps: Gaps, reduction: tuple[Coordinates, Ints]) -> Program:
+def free_program(problem: Problem, gaps: Gaps, reduction: Reduction) -> Program:
     """(P) after the reduction: only suboptimal pairs, seen in the complement of the optimal arms' span."""
-    where, pairs = reduction
-    u, v, theta, radius, basis = _vectors(problem, gaps, where, pairs, pairs)
+    where, pairs = reduction.where, reduction.pairs
+    unit = np.sqrt(2.0) * problem.noise_std
     cost = gaps.values.ravel()[pairs]
-    nothing = np.zeros((0, len(pairs)))
-    kept = _has_alternative(v, theta, radius)
+    v = reduction.apart * (unit / cost)[:, None]
+    theta, radius = where.centre / unit, where.radius / unit
+    constraints = pairs
+    if not np.isinf(radius):
+        kept = _has_alternative(v, theta, radius)
+        v, constraints = v[kept], pairs[kept]
     task = Restricted(
-        u, v[kept], cost, nothing, np.zeros(0), np.full(len(pairs), -1), theta, radius,
-        np.zeros(int(kept.sum())), 0.0, FREE,
+        reduction.spread, v, cost, np.zeros((0, len(pairs))), np.zeros(0), np.full(len(pairs), -1), theta, radius,
+        np.zeros(len(v)), 0.0, FREE,
     )  # fmt: skip
-    return Program(task, basis, pairs, pairs[kept], _optimal(problem))
+    return Program(task, where.basis * unit, pairs, constraints, _optimal(problem), reduction)
 
 
 def context_program(problem: Problem, gaps: Gaps, z: float | None) -> Program:
@@ -54,7 +60,11 @@ def context_program(problem: Problem, gaps: Gaps, z: float | None) -> Program:
     where = full_coordinates(problem)
     size = problem.n_contexts * problem.n_arms
     every = np.arange(size)
-    u, v, theta, radius, basis = _vectors(problem, gaps, where, every, gaps.suboptimal)
+    unit = np.sqrt(2.0) * problem.noise_std
+    u = problem.features.reshape(-1, problem.dim) @ where.basis
+    v = differences(problem, gaps.suboptimal) @ where.basis
+    v *= unit / gaps.values.ravel()[gaps.suboptimal][:, None]
+    theta, radius = where.centre / unit, where.radius / unit
     kept = _has_alternative(v, theta, radius)
     group = np.repeat(np.arange(problem.n_contexts), problem.n_arms)
     equality = (group == np.arange(problem.n_contexts)[:, None]).astype(np.float64)
@@ -72,7 +82,7 @@ def context_program(problem: Problem, gaps: Gaps, z: float | None) -> Program:
         u, v[kept], cost, equality, rhs, group, theta, radius,
         np.zeros(int(kept.sum())), np.inf, LEAST if z is None else FIXED,
     )  # fmt: skip
-    return Program(task, basis, every, gaps.suboptimal[kept], _optimal(problem))
+    return Program(task, where.basis * unit, every, gaps.suboptimal[kept], _optimal(problem))
 
 
 def restrict(task: Restricted, variables: Ints, pairs: Ints) -> Restricted:
@@ -87,16 +97,6 @@ def restrict(task: Restricted, variables: Ints, pairs: Ints) -> Restricted:
         group=task.group[variables],
         slater_info=task.slater_info[pairs],
     )
-
-
-def _vectors(
-    problem: Problem, gaps: Gaps, where: Coordinates, variables: Ints, pairs: Ints
-) -> tuple[Floats, Floats, Floats, float, Floats]:
-    unit = np.sqrt(2.0) * problem.noise_std
-    u = problem.features.reshape(-1, problem.dim)[variables] @ where.basis
-    v = gaps.differences.reshape(-1, problem.dim)[pairs] @ where.basis
-    v *= unit / gaps.values.ravel()[pairs][:, None]
-    return u, v, where.centre / unit, where.radius / unit, where.basis * unit
 
 
 def _has_alternative(v: Floats, theta: Floats, radius: float) -> np.ndarray:

@@ -6,7 +6,8 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
-from solid_bandits.bounds._alternatives import ball_multiplier, unbounded
+from solid_bandits.bounds._alternatives import ball_multiplier, inverse_factor, row_products, unbounded
+from solid_bandits.bounds._geometry import Reduction
 from solid_bandits.bounds._interior import (
     FIXED,
     FREE,
@@ -34,6 +35,8 @@ class Restart:
     """Flat pair indices."""
     pairs: Ints
     point: Iterate
+    reduction: Reduction | None
+    """Of (P): holds for every θ with the same optimal arms."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,38 @@ def closest(v: Floats, matrix: Floats, theta: Floats, radius: float) -> tuple[Fl
 
 
 @jit_apart
+def survey(
+    task: Restricted, variables: Ints, pairs: Ints, y: Floats, lam: Floats
+) -> tuple[Floats, Floats, Floats, Floats, float, float]:
+    """A point of a part of the program, seen from the whole.
+
+    Returns:
+        Pulls of every variable (scaled to be feasible, except for (P_z)), information of every pair, alternatives of
+        the part's pairs, price of every variable, and the bracket.
+
+    """
+    every = np.zeros(len(task.cost))
+    every[variables] = y
+    part = task.u[variables]
+    matrix = np.dot(np.ascontiguousarray(part.T), part * y.reshape(-1, 1))
+    if np.isinf(task.radius):
+        factor = inverse_factor(matrix)
+        z = np.dot(task.v, factor)
+        info = 1.0 / row_products(z, z)
+        chosen = np.dot(z[pairs], np.ascontiguousarray(factor.T)) * info[pairs].reshape(-1, 1)
+    else:
+        info, betas = closest(task.v, matrix, task.theta, task.radius)
+        chosen = betas[pairs]
+    spread = np.dot(np.ascontiguousarray(chosen.T), chosen * lam.reshape(-1, 1))
+    prices = row_products(np.dot(task.u, spread), task.u)
+    lower = lower_value(task, prices, lam.sum())
+    upper = upper_value(task, every, info)
+    if task.kind != FIXED:
+        every /= info.min()
+    return every, info, chosen, prices, lower, upper
+
+
+@jit_apart
 def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
     """A rough allocation by multiplicative updates, to choose the variables and pairs to begin with.
 
@@ -107,7 +142,7 @@ def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
         weight = weight * (info.min() / info)
         weight = weight / weight.sum()
         spread = np.dot(np.ascontiguousarray(betas.T), betas * (weight / info).reshape(-1, 1))
-        prices = (np.dot(task.u, spread) * task.u).sum(axis=1)
+        prices = row_products(np.dot(task.u, spread), task.u)
         for i in range(n):
             # A floor, so that nothing is ruled out early.
             share[i] *= np.sqrt(max(prices[i] / (task.cost[i] if task.kind == FREE else 1.0), 1e-12))
@@ -176,17 +211,7 @@ def _survey(
 ) -> tuple[Solution, Floats, Floats]:
     """The bracket over the whole program, with the information of every pair and the price of every variable."""
     task = program.task
-    matrix = part.u.T @ (part.u * point.y[:, None])
-    info, betas = closest(task.v, matrix, task.theta, task.radius)
-    chosen = betas[pairs]
-    spread = chosen.T @ (chosen * point.lam[:, None])
-    prices = ((task.u @ spread) * task.u).sum(axis=1)
-    lower = lower_value(task, prices, float(point.lam.sum()))
-    y = np.zeros(len(task.cost))
-    y[variables] = point.y
-    upper = float(upper_value(task, y, info))
-    if task.kind != FIXED:
-        y /= info.min()
+    y, info, chosen, prices, lower, upper = survey(task, variables, pairs, point.y, point.lam)
     # Small pulls and weights are what the barrier leaves on pairs that do not matter.
     active_v = (_share(part, point.y) > 1e-7) | (point.s < 0.05 * part.cost)
     active_p = (point.lam > 1e-7 * point.lam.sum()) | (point.t < 0.1)
@@ -195,6 +220,7 @@ def _survey(
         program.variables[variables[active_v]],
         program.pairs[pairs[active_p]],
         Iterate(snapshot.y[active_v], snapshot.s[active_v], snapshot.t[active_p], snapshot.lam[active_p]),
+        program.reduction,
     )
     return Solution(y, chosen, point.lam, pairs, lower, upper, restart), info, prices
 
@@ -316,6 +342,13 @@ def _resume(program: Program, restart: Restart) -> tuple[Ints, Ints, Iterate] | 
     if restart.kind != task.kind:
         return None
     variables = np.searchsorted(program.variables, restart.variables)
+    if (
+        restart.reduction is not None
+        and restart.reduction is program.reduction
+        and len(variables) >= task.u.shape[1]
+    ):
+        # The very same variables and pairs.
+        return variables, np.searchsorted(program.pairs, restart.pairs), restart.point
     variables = np.minimum(variables, len(program.variables) - 1)
     pairs = np.minimum(np.searchsorted(program.pairs, restart.pairs), len(program.pairs) - 1)
     same_v = program.variables[variables] == restart.variables

@@ -15,10 +15,10 @@ Rounding is charged against the answer: the factorisation and the gaps each wide
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds import _geometry
+from solid_bandits.bounds._evidence import dearest, least_unbounded, reaches
 from solid_bandits.bounds.results import Alternatives, LowerBound, LowerBoundAt, PureExploration
 from solid_bandits.problem import Problem
 
@@ -95,7 +95,8 @@ def prove_free(
     gaps: _geometry.Gaps,
     allocation: Floats,
     alternatives: Alternatives,
-    reduction: tuple[_geometry.Coordinates, Ints] | None = None,
+    reduction: _geometry.Reduction | None = None,
+    fine: float = 0.0,
 ) -> Proof:
     """What an allocation and alternatives prove about (P).
 
@@ -104,32 +105,32 @@ def prove_free(
         gaps: its gaps.
         allocation: η, shape (contexts, arms), >= 0.
         alternatives: each equal to θ on every optimal arm.
-        reduction: `_geometry.confusing_coordinates(problem)`, where it is known.
+        reduction: `_geometry.reduce(problem)`, where it is known.
+        fine: how much the bracket may widen, relatively, by a simpler charge for rounding.
 
     """
     eta = _nonnegative("allocation", allocation, problem).ravel()
-    delta = gaps.values.ravel()
-    where, pairs = _geometry.confusing_coordinates(problem) if reduction is None else reduction
-    spread = problem.features.reshape(-1, problem.dim)[pairs] @ where.basis
-    information = least_information(problem, gaps, where, spread, eta[pairs], pairs)
+    known = _geometry.reduce(problem) if reduction is None else reduction
+    information = least_information(
+        problem, gaps, known.where, known.spread, eta[known.pairs], known.apart, known.pairs, fine
+    )
     # Gaps off by a relative error e change the value by at most 3e: once in the cost, twice in the constraints.
     charge = 3 * gaps.error
-    upper = float(eta @ delta) * (1 + charge)
+    upper = float(eta @ gaps.values.ravel()) * (1 + charge)
     shifts = _checked(problem, gaps, alternatives)
     if len(shifts) == 0:
         return Proof(0.0, upper, information)
-    rows = problem.features[np.arange(problem.n_contexts), problem.optimal_arms]
-    scale = _geometry.column_scales(problem)
-    seen = np.abs(rows @ shifts.T)
-    sizes = np.outer(np.linalg.norm(rows / scale, axis=1), np.linalg.norm(shifts * scale, axis=1))
-    if np.any(seen > _SLACK * sizes):
-        j = int(np.argmax(seen.max(axis=0)))
-        raise ValueError(
-            f"certificate: alternative {j} changes the mean of an optimal arm, so (P) excludes it"
-        )
     # Outside `pairs` prices are rounding: such arms lie in the span of the optimal ones.
-    prices = _prices(problem, shifts, alternatives.weights)[pairs]
-    lower = float(alternatives.weights.sum() / (prices / delta[pairs]).max())
+    worst, changed = dearest(
+        problem.features, problem.optimal_arms, gaps.values, known.pairs, known.scale, shifts,
+        alternatives.weights, _SLACK,
+    )  # fmt: skip
+    if changed >= 0:
+        raise ValueError(
+            f"certificate: alternative {changed} changes the mean of an optimal arm, so (P) excludes it"
+        )
+    total = 2 * problem.noise_std**2 * float(alternatives.weights.sum())
+    lower = total / worst if worst > 0 else 0.0
     return Proof(lower * (1 - charge), upper, information)
 
 
@@ -170,7 +171,8 @@ def policy_information(problem: Problem, gaps: _geometry.Gaps, omega: Floats) ->
     where = _geometry.full_coordinates(problem)
     pulls = (problem.context_probs[:, None] * omega).ravel()
     spread = problem.features.reshape(-1, problem.dim) @ where.basis
-    return least_information(problem, gaps, where, spread, pulls, gaps.suboptimal)
+    apart = _geometry.differences(problem, gaps.suboptimal) @ where.basis
+    return least_information(problem, gaps, where, spread, pulls, apart, gaps.suboptimal)
 
 
 def least_information(
@@ -179,7 +181,9 @@ def least_information(
     where: _geometry.Coordinates,
     spread: Floats,
     pulls: Floats,
+    apart: Floats,
     pairs: Ints,
+    fine: float = 0.0,
 ) -> float:
     """Information against the closest alternative of every pair, rounding charged.
 
@@ -192,7 +196,9 @@ def least_information(
         where: coordinates of the alternatives.
         spread: features in these coordinates, shape (variables, k).
         pulls: of each, shape (variables,).
+        apart: φ* - φ of the pairs in these coordinates, shape (pairs, k).
         pairs: flat indices of the suboptimal pairs to look at.
+        fine: how much information may be lost, relatively, to a simpler charge for rounding.
 
     Returns:
         The least over the pairs; infinity where none has an alternative.
@@ -201,27 +207,16 @@ def least_information(
     if len(pairs) == 0 or where.basis.shape[1] == 0:
         return np.inf
     unit = np.sqrt(2.0) * problem.noise_std
-    v = (gaps.differences.reshape(-1, problem.dim)[pairs] @ where.basis) * (
-        unit / gaps.values.ravel()[pairs][:, None]
-    )
+    stretch = unit / gaps.values.ravel()[pairs]
+    if np.isinf(where.radius):
+        return float(least_unbounded(spread, pulls, apart, stretch, fine))
     factor = np.asarray(np.linalg.qr(spread * np.sqrt(pulls)[:, None], mode="r"))
     k = where.basis.shape[1]
     if factor.shape[0] < k:
         factor = np.vstack([factor, np.zeros((k - factor.shape[0], k))])
-    size = float(np.linalg.norm(factor))
-    if np.isinf(where.radius):
-        diagonal = np.abs(np.diag(factor))
-        if diagonal.min() <= _EPS * max(size, 1e-300):
-            return 0.0
-        z = solve_triangular(factor, v.T, trans="T", check_finite=False)
-        info = 1.0 / (z * z).sum(axis=0)
-        betas = solve_triangular(factor, z * info, check_finite=False)
-        # ‖(R + dR)β‖ differs from ‖Rβ‖ by at most ‖dR‖‖β‖, and Householder QR has ‖dR‖ ~ k ε ‖R‖.
-        root = np.maximum(np.sqrt(info) - 4 * k * _EPS * size * np.linalg.norm(betas, axis=0), 0.0)
-        info = root * root
-    else:
-        info = _inside_ball(factor, v, where.centre / unit, where.radius / unit)
-    return float(info.min())
+    return float(
+        _inside_ball(factor, apart * stretch[:, None], where.centre / unit, where.radius / unit).min()
+    )
 
 
 def _inside_ball(factor: Floats, v: Floats, theta: Floats, radius: float) -> Floats:
@@ -272,9 +267,10 @@ def _checked(problem: Problem, gaps: _geometry.Gaps, alternatives: Alternatives)
     """θ - θ', each stretched or shrunk to the nearest that makes its arm exactly as good; ValueError if none is."""
     if np.any(alternatives.weights < 0) or not np.isfinite(alternatives.weights).all():
         raise ValueError("certificate: a weight is negative or not finite")
-    pairs = alternatives.contexts * problem.n_arms + alternatives.arms
-    difference = gaps.differences.reshape(-1, problem.dim)[pairs]
-    reach = np.einsum("ij,ij->i", difference, alternatives.shifts) / gaps.values.ravel()[pairs]
+    reach = reaches(
+        problem.features, problem.optimal_arms, gaps.values, alternatives.contexts, alternatives.arms,
+        alternatives.shifts,
+    )  # fmt: skip
     limit = 0.0 if problem.theta_bound is None else 1 - _SLACK
     if not np.all(reach > limit):
         j = int(np.argmin(reach))
@@ -300,9 +296,12 @@ def _prices(problem: Problem, shifts: Floats, weights: Floats) -> Floats:
 
 
 def _is_exploration_free(problem: Problem, gaps: _geometry.Gaps) -> bool:
-    where, pairs = _geometry.confusing_coordinates(problem)
-    nothing = np.zeros((0, where.basis.shape[1]))
-    return least_information(problem, gaps, where, nothing, np.zeros(0), pairs) == np.inf
+    known = _geometry.reduce(problem)
+    nothing = np.zeros((0, known.where.basis.shape[1]))
+    information = least_information(
+        problem, gaps, known.where, nothing, np.zeros(0), known.apart, known.pairs
+    )
+    return information == np.inf
 
 
 def _nonnegative(name: str, values: Floats, problem: Problem) -> Floats:

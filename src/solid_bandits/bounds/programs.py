@@ -45,19 +45,20 @@ def lower_bound(problem: Problem, tol: float = 1e-6, warm_start: LowerBound | No
     """
     tol = _tolerance(tol)
     gaps = _geometry.gaps(problem)
-    reduction = _geometry.confusing_coordinates(problem)
+    restart = None if warm_start is None else warm_start.restart
+    reduction = _geometry.reduce(problem, None if restart is None else restart.reduction)
     program = free_program(problem, gaps, reduction)
     allocation = np.zeros((problem.n_contexts, problem.n_arms))
     if len(program.pairs) == 0:
         return LowerBound(0.0, 0.0, 0.0, allocation, 0.0, 0.0, True, True, _no_alternatives(problem), None)
-    found = search(program, 0.9 * tol, None if warm_start is None else warm_start.restart)
+    found = search(program, 0.9 * tol, restart)
     allocation.flat[program.variables] = _tidy(program, found, tol)
     alternatives = _alternatives(problem, program, found)
-    proof = certificate.prove_free(problem, gaps, allocation, alternatives, reduction)
+    proof = certificate.prove_free(problem, gaps, allocation, alternatives, reduction, 1e-3 * tol)
     if not proof.information > 0.5:
         # Tidying took away pulls that a badly scaled problem needs.
         allocation.flat[program.variables] = found.y
-        proof = certificate.prove_free(problem, gaps, allocation, alternatives, reduction)
+        proof = certificate.prove_free(problem, gaps, allocation, alternatives, reduction, 1e-3 * tol)
     _require(proof)
     allocation /= proof.information
     upper = proof.upper / proof.information

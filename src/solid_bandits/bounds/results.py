@@ -1,6 +1,6 @@
 """What the programs answer: values with their brackets, and the evidence for both sides."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,8 +12,7 @@ class _Frozen:
     """A frozen dataclass whose arrays are read-only."""
 
     def __post_init__(self) -> None:
-        for item in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
-            value = getattr(self, item.name)
+        for value in vars(self).values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 

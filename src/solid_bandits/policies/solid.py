@@ -231,7 +231,7 @@ class Solid(Policy):
         bounded: project the estimate on ‖θ‖ <= B and the ellipsoid, and restrict alternatives to ‖θ'‖ <= B.
         anytime: do not use the horizon even where it is given: the current step takes its place.
         least_gap: a lower bound on the positive gaps, from which λ_max is computed where it is None.
-        least_context_prob: a lower bound on the context probabilities, for the same; None is 1 / contexts.
+        least_context_prob: a lower bound on the context probabilities, for the same; needed with several contexts.
 
     Example:
         >>> import solid_bandits as sb
@@ -310,8 +310,8 @@ class Solid(Policy):
     ) -> "Solid":
         """The algorithm of the regret theorem: all constants, projection, bounded alternatives, decaying steps, resets.
 
-        λ_max must be at least 2 B L z_min. Give it, or a lower bound on the gaps to compute it from: by the optimal
-        design of all features, z_min <= 8 σ² d / (ρ_min Δ_min²).
+        λ_max must be at least 2 B L z_min. Give it, or lower bounds on the gaps and on the context probabilities to
+        compute it from: by the optimal design of all features, z_min <= 8 σ² d / (ρ_min Δ_min²).
         """
         return cls(
             z0=z0,
@@ -335,7 +335,12 @@ class Solid(Policy):
         ridge = max(view.feature_bound**2, 1.0) if self.ridge is None else float(self.ridge)
         if self.max_multiplier is None:
             assert self.least_gap is not None  # __post_init__ saw to it
-            least_prob = 1.0 / n_contexts if self.least_context_prob is None else self.least_context_prob
+            if self.least_context_prob is None and n_contexts > 1:
+                raise ValueError(
+                    f"least_context_prob is None; to compute max_multiplier for {n_contexts} contexts give a lower "
+                    "bound on their probabilities"
+                )
+            least_prob = 1.0 if self.least_context_prob is None else self.least_context_prob
             # The optimal design over all contexts has max ‖φ‖²_{V_ω^-1} <= d / ρ_min (Kiefer and Wolfowitz), so
             # differences of features have at most four times that.
             z_min = 8.0 * view.noise_std**2 * dim / (least_prob * self.least_gap**2)

@@ -10,7 +10,8 @@ import numpy as np
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
 from solid_bandits.confidence import squared_radius
-from solid_bandits.linalg import best_arm, difference_norm, dot, symmetric_product
+from solid_bandits.linalg import best_arm
+from solid_bandits.policies.identification import alternative_distance, least_positive_gap, squared_width
 from solid_bandits.policies.solid_state import SolidParams
 from solid_bandits.problem import View
 from solid_bandits.regression import Regression, RegressionWork
@@ -38,21 +39,19 @@ def log_horizon(params: SolidParams, view: View, step: int) -> float:
 @jit
 def exploitation_threshold(params: SolidParams, view: View, step: int) -> float:
     """β_{t-1} at t = `step`: σ² (log(t-1) + d log log n), the logarithm of 0 read as 0; or c_{n,1/n}."""
-    dim = view.features.shape[2]
     log_n = log_horizon(params, view, step)
     if params.theorem_confidence:
         return params.threshold_scale * _theorem_radius(params, view, log_n, log_n)
-    return params.threshold_scale * view.noise_std**2 * (math.log(max(step - 1, 1)) + dim * math.log(log_n))
+    return params.threshold_scale * squared_width(view, log_n, step - 1)
 
 
 @jit
 def confidence_width(params: SolidParams, view: View, step: int, explored: int) -> float:
     """γ_t, S_t counted with this round: σ² (log S_t + d log log n); or c_{n,1/S_t²}."""
-    dim = view.features.shape[2]
     log_n = log_horizon(params, view, step)
     if params.theorem_confidence:
         return params.optimism_scale * _theorem_radius(params, view, log_n, 2.0 * math.log(explored))
-    return params.optimism_scale * view.noise_std**2 * (math.log(explored) + dim * math.log(log_n))
+    return params.optimism_scale * squared_width(view, log_n, explored)
 
 
 @jit
@@ -92,32 +91,6 @@ def step_scale(params: SolidParams, phase: int) -> float:
 
 
 @jit
-def alternative_distance(
-    regression: Regression, means: Floats, work: RegressionWork, view: View, context: int, enough: float
-) -> float:
-    """Least ‖θ-hat - θ'‖²_V over models θ' with another optimal arm in `context` (Eq. "pdlin.glr").
-
-    This is min_{a ≠ a*} Δ(x,a)² / ‖φ*(x) - φ(x,a)‖²_{V^-1}; the search ends once it is at or below `enough`.
-    """
-    features, sq_norms = view.features[context], regression.sq_norms[context]
-    best = best_arm(means[context])
-    symmetric_product(regression.inverse, features[best], work.direction)
-    least = np.inf
-    for arm in range(features.shape[0]):
-        if arm != best:
-            parts = sq_norms[arm] + sq_norms[best]
-            cross = dot(features[arm], work.direction)
-            norm = difference_norm(regression.inverse, features[best], features[arm], parts, cross)
-            # A copy of the best arm (norm 0) is best in every model in which the best one is.
-            if norm > 0.0:
-                gap = means[context, best] - means[context, arm]
-                least = min(least, gap * gap / norm)
-                if least <= enough:
-                    break
-    return least
-
-
-@jit
 def oam_distance(
     regression: Regression, means: Floats, context: int, least_gap: float, enough: float
 ) -> float:
@@ -135,19 +108,6 @@ def oam_distance(
 
 
 @jit
-def least_positive_gap(means: Floats, first: int, last: int) -> float:
-    """The smallest positive gap in the contexts first, ..., last - 1; 0 where there is none."""
-    least = np.inf
-    for context in range(first, last):
-        best = means[context, best_arm(means[context])]
-        for arm in range(means.shape[1]):
-            gap = best - means[context, arm]
-            if gap > 0.0:
-                least = min(least, gap)
-    return least if least < np.inf else 0.0
-
-
-@jit
 def test_statistic(
     params: SolidParams,
     regression: Regression,
@@ -160,7 +120,7 @@ def test_statistic(
     """What the exploitation test compares with β: exact above `enough`, otherwise some value at or below it."""
     first = 0 if params.test_all_contexts else context
     last = means.shape[0] if params.test_all_contexts else context + 1
-    least_gap = least_positive_gap(means, first, last) if params.exploit_test == 1 else 0.0
+    least_gap = least_positive_gap(means) if params.exploit_test == 1 else 0.0
     least = np.inf
     for x in range(first, last):
         if params.exploit_test == 1:

@@ -38,7 +38,7 @@ def bound_tables(
             "gap",
             "pulls per log n",
             "regret per log n",
-            title="allocation",
+            title="allocation (contexts and arms counted from 0)",
             title_justify="left",
         )
         kept = np.argwhere(answer.allocation > NEGLIGIBLE * answer.allocation.max())
@@ -97,6 +97,20 @@ def write_bound(
     }
     text = json.dumps(data, indent=2) + "\n"
     write_whole(out / "bound.json", lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def check_bound_free(out: Path, problem: Problem) -> None:
+    """Raise a ValueError if `out` holds the bound of another problem."""
+    path = out / "bound.json"
+    if path.exists():
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))["fingerprint"]
+        except (OSError, ValueError, KeyError, TypeError):
+            known = None
+        if known != problem.fingerprint:
+            raise ValueError(
+                f"path is {str(out)!r}, which holds the bound of another problem; give a new directory"
+            )
 
 
 def bound_figure(problem: Problem, drawn: Curve) -> Figure:

@@ -112,7 +112,7 @@ def _page(results: Results, bound: float | None) -> str:
         facts=escape(" · ".join(facts)),
         band_note=band_note,
         spread_note=spread_note,
-        standings=_standings(results),
+        standings=_standings(results, bound),
         insides=_part("insides.html") if data["insides"] else "",
         configuration=_configuration(results.manifest),
         data=_embedded(data),
@@ -132,7 +132,7 @@ def _embedded(data: Plain) -> str:
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
-def _standings(results: Results) -> str:
+def _standings(results: Results, bound: float | None) -> str:
     rows, styles = standings.rows(results), looks(results.policies)
     seconds = results.manifest.get("seconds")
     heads = ["mean regret", "95% interval", "difference to best (paired 95%)", "exploring rounds", "runs"]
@@ -146,8 +146,15 @@ def _standings(results: Results) -> str:
             f'<td data-label="{head}">{escape(cell)}</td>' for head, cell in zip(heads, cells, strict=True)
         )
         body.append(f"<tr>{_policy_head(policy, styles)}{''.join(tags)}</tr>")
+    if bound is not None:
+        value = escape(standings.bound_at_horizon(results, bound))
+        rest = "<td></td>" * (len(heads) - 1)
+        body.append(
+            f'<tr><th>{standings.BOUND_LABEL}</th><td data-label="{heads[0]}">{value}</td>{rest}</tr>'
+        )
     tied = any(row.difference.startswith(standings.TIE) for row in rows)
-    note = f'<p class="note">{escape(standings.TIE_NOTE)}</p>' if tied else ""
+    notes = ([standings.TIE_NOTE] if tied else []) + ([standings.BOUND_NOTE] if bound is not None else [])
+    note = "".join(f'<p class="note">{escape(text)}</p>' for text in notes)
     return (
         '<table class="numbers stack"><thead><tr><th>policy</th>'
         + "".join(f"<th>{head.replace(' (', '<br>(')}</th>" for head in heads)

@@ -57,6 +57,15 @@ class Row(NamedTuple):
     runs: str
 
 
+BOUND_LABEL = "lower bound v* log n"
+BOUND_NOTE = "the lower bound is asymptotic: at a finite n a policy may lie below it"
+
+
+def bound_at_horizon(results: Results, bound: float) -> str:
+    """v* log n in words, n the last step."""
+    return f"{bound * math.log(results.manifest['configuration']['horizon']):,.4g}"
+
+
 # Marks a difference whose interval holds 0.
 TIE = "~"
 TIE_NOTE = f"{TIE} the paired interval holds 0: not told apart from the best"

@@ -8,19 +8,20 @@ from solid_bandits.report import standings
 from solid_bandits.results import Results
 
 
-def final_table(results: Results) -> Table:
-    """Where the policies stand at the last step, in order of mean regret.
+def final_table(results: Results, bound: float | None = None) -> Table:
+    """Where the policies stand at the last step, in order of mean regret; v* log n below, where v* is given.
 
     Beside each mean and its 95% Student interval stands the difference to the best policy within the same runs
     (common random numbers), with its own interval: that is the one to judge by.
     """
     rows = standings.rows(results)
     tied = any(row.difference.startswith(standings.TIE) for row in rows)
+    notes = ([standings.TIE_NOTE] if tied else []) + ([standings.BOUND_NOTE] if bound is not None else [])
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
-        caption=standings.TIE_NOTE if tied else None,
+        caption="\n".join(notes) or None,
         caption_justify="left",
     )
     # Without a least width rich would, on a narrow terminal, squeeze out the one column that may wrap.
@@ -36,4 +37,7 @@ def final_table(results: Results) -> Table:
     for row in rows:
         # Text, not str: a label with square brackets is a label, not markup.
         table.add_row(*(Text(cell) for cell in row))
+    if bound is not None:
+        table.add_section()
+        table.add_row(standings.BOUND_LABEL, standings.bound_at_horizon(results, bound))
     return table

@@ -1,0 +1,223 @@
+"""The optimal allocation strategy of "The end of optimism?" (Lattimore and Szepesvári 2017), one context."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits import _check
+from solid_bandits._compile import jit
+from solid_bandits._types import Floats, Ints, Words
+from solid_bandits.linalg import best_arm
+from solid_bandits.policies.allocation import TIE, Allocation, make_allocation, solve_allocation
+from solid_bandits.policies.contract import Policy, register
+from solid_bandits.policies.identification import log_horizon
+from solid_bandits.policies.interior import AllocationWork
+from solid_bandits.policies.setting import require_one_context
+from solid_bandits.policies.ucb1 import Tally, make_tally, upper_arm
+from solid_bandits.problem import View
+from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
+
+WARM_UP, SUCCESS, RECOVERY = 0, 1, 2
+
+
+class EndOfOptimismParams(NamedTuple):
+    """The chosen parameters as compiled code takes them."""
+
+    tolerance: float
+    spanner: Ints
+    """Arms pulled in turn in the warm-up."""
+
+
+class EndOfOptimismState(NamedTuple):
+    """All that the strategy carries."""
+
+    regression: Regression
+    allocation: Allocation
+    """Solved once, at the end of the warm-up."""
+    phase: Ints
+    """WARM_UP, SUCCESS or RECOVERY, shape ()."""
+    step: Ints
+    """t: decisions made, shape ()."""
+    pulls: Ints
+    """N, shape (arms,)."""
+    first_means: Floats
+    """φ(a)ᵀθ-hat at the end of the warm-up, shape (arms,)."""
+    leeway: Floats
+    """How far the estimates may move from them, shape ()."""
+    recovery: Tally
+    """Rewards since the recovery began: it starts from nothing."""
+
+
+class EndOfOptimismWork(NamedTuple):
+    """Scratch; nothing is carried in it."""
+
+    regression: RegressionWork
+    allocation: AllocationWork
+
+
+class EndOfOptimismAgent(NamedTuple):
+    """The strategy at work."""
+
+    params: EndOfOptimismParams
+    known: View
+    state: EndOfOptimismState
+    work: EndOfOptimismWork
+
+
+def barycentric_spanner(features: Floats) -> Ints:
+    """Arms of which every other is a linear combination with coefficients in [-1, 1] (Awerbuch and Kleinberg 2004).
+
+    Found by exchanging arms while that makes the volume larger; `features` has shape (arms, dim).
+    """
+    _, singular, right = np.linalg.svd(features, full_matrices=False)
+    rank = int((singular > 1e-9 * max(singular[0], 1e-300)).sum())
+    if rank == 0:
+        return np.zeros(1, dtype=np.int64)
+    # Whitened: the coefficients do not depend on the coordinates, their rounding does.
+    points = features @ (right[:rank].T / singular[:rank])
+    chosen: list[int] = []
+    rest = points.copy()
+    for _ in range(rank):
+        chosen.append(int((rest**2).sum(axis=1).argmax()))
+        direction = rest[chosen[-1]] / np.linalg.norm(rest[chosen[-1]])
+        rest = rest - np.outer(rest @ direction, direction)
+    while True:
+        coefficients = np.abs(np.linalg.solve(points[chosen].T, points.T))
+        place, arm = np.unravel_index(int(coefficients.argmax()), coefficients.shape)
+        # An exchange multiplies the volume by the coefficient, so this ends.
+        if coefficients[place, arm] <= 1 + 1e-6:
+            return np.array(chosen, dtype=np.int64)
+        chosen[int(place)] = int(arm)
+
+
+@jit
+def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
+    """End the warm-up: solve the allocation, and note the estimates it is good for."""
+    view, state = agent.known, agent.state
+    means, sq_norms = state.regression.means, state.regression.sq_norms
+    solve_allocation(view, means, state.allocation, agent.work.allocation)
+    state.first_means[:] = means[0]
+    largest = 0.0
+    for arm in range(means.shape[1]):
+        largest = max(largest, sq_norms[0, arm])
+    # g_n: the threshold of confidence 1 / log n instead of 1 / n.
+    log_log_n = max(math.log(log_n), 1.0)
+    width = view.noise_std**2 * (log_log_n + view.features.shape[2] * math.log(log_log_n))
+    state.leeway[()] = agent.params.tolerance * math.sqrt(width * largest)
+    # Estimates that all tie give no allocation to follow.
+    spread = 0.0
+    for arm in range(means.shape[1]):
+        spread = max(spread, abs(means[0, arm] - means[0, 0]))
+    state.phase[()] = SUCCESS if spread > 0.0 or means.shape[1] == 1 else RECOVERY
+
+
+@jit
+def follow(agent: EndOfOptimismAgent, log_n: float) -> int:
+    """The arm that lags most behind its allocation; the best one of the warm-up when all have theirs."""
+    view, state = agent.known, agent.state
+    # The allocation for information β_n / (2σ²), β_n = σ² (log n + d log log n).
+    scale = 0.5 * (log_n + view.features.shape[2] * math.log(log_n))
+    arm = best_arm(state.first_means)
+    least = 1.0
+    for k in range(state.pulls.shape[0]):
+        wanted = scale * state.allocation.pulls[0, k]
+        if wanted > 0.0 and state.pulls[k] / wanted < (1.0 - TIE) * least:
+            arm, least = k, state.pulls[k] / wanted
+    return arm
+
+
+@jit
+def act(agent: EndOfOptimismAgent, context: int) -> tuple[int, bool]:
+    """Warm up, then follow the allocation while the estimates hold, then UCB."""
+    params, view, state = agent.params, agent.known, agent.state
+    state.step[()] += 1
+    step = state.step.item()
+    log_n = log_horizon(view, step)
+    size = params.spanner.shape[0]
+    arm = 0
+    if state.phase.item() == WARM_UP:
+        if step <= size * math.ceil(math.sqrt(log_n)):
+            arm = params.spanner[(step - 1) % size]
+            state.pulls[arm] += 1
+            return arm, True
+        commit(agent, log_n)
+    if state.phase.item() == SUCCESS:
+        for k in range(state.pulls.shape[0]):
+            if abs(state.regression.means[0, k] - state.first_means[k]) > state.leeway.item():
+                state.phase[()] = RECOVERY
+    explores = True
+    if state.phase.item() == SUCCESS:
+        arm = follow(agent, log_n)
+        explores = arm != best_arm(state.first_means)
+    else:
+        width = view.noise_std * math.sqrt(2.0 * math.log(step))
+        arm = upper_arm(state.recovery, width)
+        explores = arm != best_arm(state.regression.means[0])
+        state.recovery.pulls[arm] += 1
+    state.pulls[arm] += 1
+    return arm, explores
+
+
+@jit
+def update(agent: EndOfOptimismAgent, context: int, arm: int, reward: float) -> None:
+    """Take in a reward."""
+    observe(agent.state.regression, agent.work.regression, agent.known, context, arm, reward)
+    if agent.state.phase.item() == RECOVERY:
+        agent.state.recovery.rewards[arm] += 1
+        agent.state.recovery.sums[arm] += reward
+
+
+register(EndOfOptimismAgent, act, update)
+
+
+@dataclass(frozen=True)
+class EndOfOptimism(Policy):
+    """The first asymptotically optimal strategy for linear bandits: warm up, solve (P) once, follow it; else UCB.
+
+    1. Warm-up: each arm of a barycentric spanner ⌈√log n⌉ times.
+    2. Success: solve (P) at the estimates; pull every arm as often as it says, for information
+       (log n + d log log n) / 2, then the arm that looked best, as long as every mean stays within `tolerance` ε_n of
+       what it was, where ε_n = √g_n max_a ‖φ(a)‖_{V^-1} after the warm-up and
+       g_n = σ² (log log n + d log log log n).
+    3. Recovery, once an estimate has moved farther: throw the data away and play UCB to the end.
+
+    As elsewhere in this project f_n and g_n are without numerical constants. It was written to prove a point: the
+    warm-up is so short that the one allocation is often far from the right one. A step takes O(|A| d), plus one solve.
+    One context. Where the horizon is unknown, the current step takes its place.
+
+    Args:
+        tolerance: how many ε_n an estimate may move; 2 in the original.
+        ridge: ν > 0, the regulariser of the estimate; small, because the warm-up's few pulls must not be shrunk.
+
+    Reference: Lattimore and Szepesvári (2017), "The end of optimism? An asymptotic analysis of finite-armed linear
+    bandits", Algorithm 1.
+    """
+
+    tolerance: float = 2.0
+    ridge: float = 1e-3
+
+    def __post_init__(self) -> None:
+        _check.number("tolerance", self.tolerance, least=0)
+        _check.number("ridge", self.ridge, above=0)
+
+    def start(self, view: View, stream: Words) -> EndOfOptimismAgent:
+        """A new agent; the strategy draws nothing, so the stream is not kept."""
+        require_one_context("EndOfOptimism", view)
+        n_arms = view.features.shape[1]
+        regression, regression_work = make_regression(view, self.ridge)
+        allocation, allocation_work = make_allocation(view)
+        state = EndOfOptimismState(
+            regression=regression,
+            allocation=allocation,
+            phase=np.array(WARM_UP),
+            step=np.array(0),
+            pulls=np.zeros(n_arms, dtype=np.int64),
+            first_means=np.zeros(n_arms),
+            leeway=np.array(0.0),
+            recovery=make_tally(n_arms),
+        )
+        params = EndOfOptimismParams(float(self.tolerance), barycentric_spanner(view.features[0]))
+        work = EndOfOptimismWork(regression_work, allocation_work)
+        return EndOfOptimismAgent(params, view, state, work)

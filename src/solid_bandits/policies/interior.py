@@ -1,0 +1,247 @@
+"""A primal-dual interior-point method for the allocation that (P) asks for, compiled, without a single allocation.
+
+    minimise Σ_i x_i   s.t.   I_j(x) = 1 / (r_j² u_jᵀ M^-1 u_j) >= 1 for every j,   M = Σ_i x_i u_i u_iᵀ,   x >= 0.
+
+I_j is concave with gradient G_ij = (I_j r_j K_ij)², K = uᵀM^-1u, so all that Newton's method needs is K. Two bounds on
+the value come with every point: x divided by its least information is feasible, and for multipliers λ >= 0,
+Σ λ_j / max_i Σ_j λ_j G_ij is below the value (weak duality; each j is the linear cut of one alternative). The method
+stops when they are within `TOLERANCE`, so its answer is certified up to rounding. The programs of `bounds` are
+solved to 1e-6 and take more care; this one is for the inside of a loop.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits._compile import jit_apart
+from solid_bandits._types import Floats, Ints
+from solid_bandits.linalg import dot
+
+TOLERANCE = 0.01
+"""Relative width of the bracket around the value at which the method stops."""
+MAX_STEPS = 40
+"""Newton steps at most, for the warm start and again for the cold one; 5 to 10 are usual."""
+IN_SPAN = 1e-7
+"""A feature whose part outside a span is below this fraction of its norm lies in the span."""
+GAP_FLOOR = 1e-8
+"""Least gap relative to the largest: an arm that ties with the best one would need infinitely many pulls."""
+NEGLIGIBLE = 5e-3
+"""Shares of the regret below this are residues of the interior, not pulls that the solution asks for."""
+TIE = 1e-9
+"""Ratios of pulls to allocated pulls that differ by less are equal, for the policies that compare them."""
+MAX_STEPS = 40
+"""Newton steps at most, for the warm start and again for the cold one; 5 to 10 are usual."""
+IN_SPAN = 1e-7
+"""A feature whose part outside a span is below this fraction of its norm lies in the span."""
+GAP_FLOOR = 1e-8
+"""Least gap relative to the largest: an arm that ties with the best one would need infinitely many pulls."""
+NEGLIGIBLE = 5e-3
+"""Shares of the regret below this are residues of the interior, not pulls that the solution asks for."""
+TIE = 1e-9
+"""Ratios of pulls to allocated pulls that differ by less are equal, for the policies that compare them."""
+
+X, S, T, LAM, INFO, PRICE, STEP_0, STEP_1, DX, DS, DT, DLAM, RESIDUAL, BEST_X, BEST_LAM = range(15)
+"""Rows of `AllocationWork.vectors`."""
+
+
+class AllocationWork(NamedTuple):
+    """Scratch; nothing is carried in it. Arrays over pairs are used up to the number of pairs at work."""
+
+    basis: Floats
+    rest: Floats
+    active: Ints
+    gaps: Floats
+    columns: Floats
+    whitened: Floats
+    scales: Floats
+    gram: Floats
+    factor: Floats
+    kernel: Floats
+    along: Floats
+    gradient: Floats
+    system: Floats
+    system_factor: Floats
+    vectors: Floats
+    """One row per quantity over pairs: X, S, ..."""
+
+
+@jit_apart
+def factorise(matrix: Floats, factor: Floats, size: int) -> None:
+    """Write the Cholesky factor of the leading block of `matrix`; pivots that rounding lost are lifted."""
+    for i in range(size):
+        for j in range(i):
+            total = matrix[i, j]
+            for h in range(j):
+                total -= factor[i, h] * factor[j, h]
+            factor[i, j] = total / factor[j, j]
+        pivot = matrix[i, i]
+        for h in range(i):
+            pivot -= factor[i, h] * factor[i, h]
+        factor[i, i] = math.sqrt(max(pivot, 1e-14 * matrix[i, i], 1e-300))
+
+
+@jit_apart
+def solve_factored(factor: Floats, vector: Floats, size: int) -> None:
+    """Replace `vector` by the solution of L Lᵀ z = vector."""
+    for i in range(size):
+        total = vector[i]
+        for j in range(i):
+            total -= factor[i, j] * vector[j]
+        vector[i] = total / factor[i, i]
+    for i in range(size - 1, -1, -1):
+        vector[i] /= factor[i, i]
+        for j in range(i):
+            vector[j] -= factor[i, j] * vector[i]
+
+
+@jit_apart
+def inform(work: AllocationWork, x: Floats, n: int, k: int) -> float:
+    """Write K, u_iᵀβ_j, its square G and I at x; return the least I_j."""
+    gram, kernel, info = work.gram, work.kernel, work.vectors[INFO]
+    for i in range(k):
+        for j in range(i + 1):
+            total = 0.0
+            for p in range(n):
+                total += x[p] * work.columns[i, p] * work.columns[j, p]
+            gram[i, j] = total
+    factorise(gram, work.factor, k)
+    for i in range(k):
+        row = work.whitened[i]
+        row[:n] = work.columns[i, :n]
+        for j in range(i):
+            scale = work.factor[i, j]
+            other = work.whitened[j]
+            for p in range(n):
+                row[p] -= scale * other[p]
+        inverse = 1.0 / work.factor[i, i]
+        for p in range(n):
+            row[p] *= inverse
+    least = np.inf
+    for i in range(n):
+        row = kernel[i]
+        row[:n] = 0.0
+        for h in range(k):
+            scale = work.whitened[h, i]
+            other = work.whitened[h]
+            for p in range(n):
+                row[p] += scale * other[p]
+        info[i] = 1.0 / (work.scales[i] ** 2 * max(row[i], 1e-300))
+        least = min(least, info[i])
+    for i in range(n):
+        for j in range(n):
+            along = info[j] * work.scales[j] * kernel[i, j]
+            work.along[i, j] = along
+            work.gradient[i, j] = along * along
+    return least
+
+
+@jit_apart
+def longest_step(values: Floats, change: Floats, n: int, longest: float) -> float:
+    """The largest step <= `longest` that keeps values + step * change >= 0."""
+    for i in range(n):
+        if change[i] < 0.0:
+            longest = min(longest, -values[i] / change[i])
+    return longest
+
+
+@jit_apart
+def directions(work: AllocationWork, target: float, n: int) -> None:
+    """Write the Newton directions towards complementary products equal to `target`."""
+    v = work.vectors
+    for i in range(n):
+        v[DX, i] = v[STEP_0, i] + target * v[STEP_1, i]
+        v[DT, i] = v[RESIDUAL, i]
+        v[DS, i] = (target - v[S, i] * v[DX, i]) / v[X, i] - v[S, i]
+    for i in range(n):
+        scale = v[DX, i]
+        for j in range(n):
+            v[DT, j] += scale * work.gradient[i, j]
+    for j in range(n):
+        v[DLAM, j] = (target - v[LAM, j] * v[DT, j]) / v[T, j] - v[LAM, j]
+
+
+@jit_apart
+def newton_system(work: AllocationWork, n: int) -> None:
+    """Factorise the reduced system and solve it for both parts of the direction: STEP_0 + target * STEP_1.
+
+    The conditions 1 - Gλ - s = 0, I(x) - 1 - t = 0, λt = sx = target, linearised and reduced to dx:
+    [ Σ_j λ_j (-∇²I_j) + G diag(λ/t) Gᵀ + diag(s/x) ] dx = -1 - G(λ/t · residual) + target (G(1/t) + 1/x).
+    """
+    v = work.vectors
+    curvature, weight = v[DS], v[DLAM]  # not needed yet, so they serve as scratch
+    for j in range(n):
+        curvature[j] = 2.0 * v[LAM, j]
+        weight[j] = v[LAM, j] / v[T, j] - 2.0 * v[LAM, j] / v[INFO, j]
+    for i in range(n):
+        first = work.along[i]
+        for h in range(i + 1):
+            second = work.along[h]
+            kernel = work.kernel[i, h]
+            total = 0.0
+            for j in range(n):
+                product = first[j] * second[j]
+                total += product * (kernel * curvature[j] + weight[j] * product)
+            work.system[i, h] = total
+        work.system[i, i] += v[S, i] / v[X, i]
+        constant, linear = -1.0, 1.0 / v[X, i]
+        for j in range(n):
+            constant -= work.gradient[i, j] * v[LAM, j] / v[T, j] * v[RESIDUAL, j]
+            linear += work.gradient[i, j] / v[T, j]
+        v[STEP_0, i], v[STEP_1, i] = constant, linear
+    factorise(work.system, work.system_factor, n)
+    solve_factored(work.system_factor, v[STEP_0], n)
+    solve_factored(work.system_factor, v[STEP_1], n)
+
+
+@jit_apart
+def minimise(work: AllocationWork, bracket: Floats, n: int, k: int) -> int:
+    """Newton steps along the central path from the point in `work.vectors`, until the bracket is narrow.
+
+    Leaves the best x and λ in BEST_X and BEST_LAM, the bounds in `bracket`; returns the number of steps.
+    """
+    v = work.vectors
+    bracket[0], bracket[1] = 0.0, np.inf
+    for step in range(MAX_STEPS):
+        least = inform(work, v[X], n, k)
+        total_x = total_lam = products = 0.0
+        dearest = 0.0
+        for i in range(n):
+            price = dot(work.gradient[i, :n], v[LAM, :n])
+            dearest = max(dearest, price)
+            total_x += v[X, i]
+            total_lam += v[LAM, i]
+            products += v[X, i] * v[S, i] + v[T, i] * v[LAM, i]
+            v[RESIDUAL, i] = v[INFO, i] - 1.0 - v[T, i]
+        upper, lower = total_x / least, total_lam / dearest
+        if not (math.isfinite(upper) and math.isfinite(lower) and math.isfinite(products)):
+            return step
+        if upper < bracket[1]:
+            bracket[1] = upper
+            v[BEST_X, :n] = v[X, :n]
+        if lower > bracket[0]:
+            bracket[0] = lower
+            v[BEST_LAM, :n] = v[LAM, :n]
+        if bracket[1] <= (1.0 + 0.5 * TOLERANCE) * bracket[0]:
+            return step
+        newton_system(work, n)
+        mean = products / (2 * n)
+        directions(work, 0.0, n)
+        primal = longest_step(v[T], v[DT], n, longest_step(v[X], v[DX], n, 1.0))
+        dual = longest_step(v[LAM], v[DLAM], n, longest_step(v[S], v[DS], n, 1.0))
+        after = 0.0
+        for i in range(n):
+            after += (v[X, i] + primal * v[DX, i]) * (v[S, i] + dual * v[DS, i])
+            after += (v[T, i] + primal * v[DT, i]) * (v[LAM, i] + dual * v[DLAM, i])
+        ratio = after / products
+        # No closer to the boundary than the tolerance asks for.
+        target = max(mean * min(max(ratio * ratio * ratio, 1e-3), 1.0), 0.1 * TOLERANCE * upper / (2 * n))
+        directions(work, target, n)
+        primal = 0.95 * longest_step(v[T], v[DT], n, longest_step(v[X], v[DX], n, 1.0 / 0.95))
+        dual = 0.95 * longest_step(v[LAM], v[DLAM], n, longest_step(v[S], v[DS], n, 1.0 / 0.95))
+        for i in range(n):
+            v[X, i] += primal * v[DX, i]
+            v[T, i] += primal * v[DT, i]
+            v[S, i] += dual * v[DS, i]
+            v[LAM, i] += dual * v[DLAM, i]
+    return MAX_STEPS

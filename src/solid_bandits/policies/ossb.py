@@ -1,0 +1,146 @@
+"""OSSB: optimal sampling for structured bandits (Combes et al. 2017), linear structure, one context."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits import _check
+from solid_bandits._compile import jit
+from solid_bandits._types import Ints, Words
+from solid_bandits.linalg import best_arm
+from solid_bandits.policies.allocation import TIE, Allocation, make_allocation, solve_allocation
+from solid_bandits.policies.contract import Policy, register
+from solid_bandits.policies.interior import AllocationWork
+from solid_bandits.policies.setting import require_one_context
+from solid_bandits.problem import View
+from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
+
+
+class OSSBParams(NamedTuple):
+    """The chosen parameters as compiled code takes them."""
+
+    epsilon: float
+    gamma: float
+    resolve_every: int
+
+
+class OSSBState(NamedTuple):
+    """All that OSSB carries."""
+
+    regression: Regression
+    allocation: Allocation
+    """c(θ-hat)."""
+    step: Ints
+    """t: decisions made, shape ()."""
+    explored: Ints
+    """s: rounds that did not exploit, shape ()."""
+    pulls: Ints
+    """N, shape (arms,)."""
+
+
+class OSSBWork(NamedTuple):
+    """Scratch; nothing is carried in it."""
+
+    regression: RegressionWork
+    allocation: AllocationWork
+
+
+class OSSBAgent(NamedTuple):
+    """OSSB at work."""
+
+    params: OSSBParams
+    known: View
+    state: OSSBState
+    work: OSSBWork
+
+
+@jit
+def act(agent: OSSBAgent, context: int) -> tuple[int, bool]:
+    """The greedy arm if every arm has its (1 + γ) c log t pulls; else the rarest arm, or the one that lags most."""
+    params, state = agent.params, agent.state
+    state.step[()] += 1
+    step = state.step.item()
+    means, pulls, wanted = state.regression.means[0], state.pulls, state.allocation.pulls[0]
+    if step % params.resolve_every == 0 or state.allocation.bracket[1] == 0.0:
+        solve_allocation(agent.known, state.regression.means, state.allocation, agent.work.allocation)
+    best = best_arm(means)
+    rarest = 0
+    lagging = -1
+    least = np.inf
+    tied = True
+    for arm in range(pulls.shape[0]):
+        tied = tied and means[arm] == means[best]
+        if pulls[arm] < pulls[rarest]:
+            rarest = arm
+        if wanted[arm] > 0.0 and pulls[arm] / wanted[arm] < (1.0 - TIE) * least:
+            lagging, least = arm, pulls[arm] / wanted[arm]
+    explores = True
+    if not tied and least >= (1.0 + params.gamma) * math.log(step):
+        arm, explores = best, False
+    else:
+        state.explored[()] += 1
+        forced = pulls[rarest] <= params.epsilon * state.explored.item()
+        # Arms that all tie have no allocation; telling them apart starts with the rarest.
+        arm = rarest if forced or lagging < 0 else lagging
+    pulls[arm] += 1
+    return arm, explores
+
+
+@jit
+def update(agent: OSSBAgent, context: int, arm: int, reward: float) -> None:
+    """Take in a reward."""
+    observe(agent.state.regression, agent.work.regression, agent.known, context, arm, reward)
+
+
+register(OSSBAgent, act, update)
+
+
+@dataclass(frozen=True)
+class OSSB(Policy):
+    """OSSB: exploit when every arm has been pulled as often as the lower bound says; otherwise make up for it.
+
+    With c(θ-hat) the solution of (P) at the estimates (pulls per unit of log t): exploit if N(a) >= (1 + γ) c(a) log t
+    for every suboptimal arm. Otherwise s += 1; if the rarest arm has at most ε s pulls it is pulled ("estimation"),
+    else the arm with the least N(a) / c(a) ("exploration"). The test counts pulls and knows no confidence set,
+    so wrong estimates are put right by ε alone: with ε = 0 the policy may stay wrong.
+
+    c is needed in every round, for the test: a step takes O(|A| d) and a solve, a few Newton steps of O(|A|³). One
+    context.
+
+    Args:
+        epsilon: ε >= 0, the share of the exploring rounds that every arm gets at least.
+        gamma: γ >= 0, the margin of the test. The theorem needs ε, γ > 0, and the constant 1 + γ is lost.
+        resolve_every: rounds between solutions of (P).
+        ridge: ν > 0, the regulariser of the estimate.
+
+    Reference: Combes, Magureanu and Proutiere (2017), "Minimal exploration in structured stochastic bandits",
+    Algorithm 1.
+    """
+
+    epsilon: float = 0.01
+    gamma: float = 0.01
+    resolve_every: int = 1
+    ridge: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.number("epsilon", self.epsilon, least=0)
+        _check.number("gamma", self.gamma, least=0)
+        _check.integer("resolve_every", self.resolve_every, least=1)
+        _check.number("ridge", self.ridge, above=0)
+
+    def start(self, view: View, stream: Words) -> OSSBAgent:
+        """A new agent; OSSB draws nothing, so the stream is not kept."""
+        require_one_context("OSSB", view)
+        regression, regression_work = make_regression(view, self.ridge)
+        allocation, allocation_work = make_allocation(view)
+        params = OSSBParams(float(self.epsilon), float(self.gamma), int(self.resolve_every))
+        state = OSSBState(
+            regression=regression,
+            allocation=allocation,
+            step=np.array(0),
+            explored=np.array(0),
+            pulls=np.zeros(view.features.shape[1], dtype=np.int64),
+        )
+        return OSSBAgent(params, view, state, OSSBWork(regression_work, allocation_work))

@@ -1,0 +1,259 @@
+"""SPL: saddle-point learning of the exploration rates (Degenne et al. 2020), linear structure, one context."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits import _check
+from solid_bandits._compile import jit
+from solid_bandits._types import Floats, Ints, Words
+from solid_bandits.linalg import best_arm, closest_alternative, inner_products, weighted_gram
+from solid_bandits.policies.contract import Policy, register
+from solid_bandits.policies.identification import exploitation_threshold, is_identified
+from solid_bandits.policies.setting import require_one_context
+from solid_bandits.problem import View
+from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
+
+LEAST_MIXABILITY = 1e-290
+"""Below this AdaHedge's rate log K / mixability would overflow; it counts as infinite."""
+
+
+class SPLParams(NamedTuple):
+    """The chosen parameters as compiled code takes them."""
+
+    gap_clip: float
+    """0 stands for the schedule B L / log t."""
+
+
+class Learners(NamedTuple):
+    """One AdaHedge learner per arm that may look optimal."""
+
+    gains: Floats
+    """Cumulative gains, less their largest, shape (arms, arms): row i is the learner used while arm i looks best."""
+    mixability: Floats
+    """Cumulative mixability gap of each learner, shape (arms,): its rate is log |A| divided by this."""
+
+
+class SPLState(NamedTuple):
+    """All that SPL carries."""
+
+    regression: Regression
+    learners: Learners
+    step: Ints
+    """t: decisions made, shape ()."""
+    explored: Ints
+    """s: exploring rounds, shape ()."""
+    pulls: Ints
+    """N: pulls of each arm, shape (arms,)."""
+    exploring_pulls: Ints
+    """Pulls in exploring rounds, shape (arms,)."""
+    tracked: Floats
+    """Σ w over the exploring rounds, which `exploring_pulls` follows, shape (arms,)."""
+
+
+class SPLWork(NamedTuple):
+    """Scratch; nothing is carried in it."""
+
+    regression: RegressionWork
+    rates: Floats
+    weights: Floats
+    columns: Floats
+    gram: Floats
+    norms: Floats
+    delta: Floats
+    gain: Floats
+
+
+class SPLAgent(NamedTuple):
+    """SPL at work."""
+
+    params: SPLParams
+    known: View
+    state: SPLState
+    work: SPLWork
+
+
+@jit
+def hedge(gains: Floats, mixability: float, rates: Floats) -> None:
+    """AdaHedge's distribution: rates ∝ exp(η gains), η = log K / mixability; the leaders alone while η is infinite."""
+    count = gains.shape[0]
+    total = 0.0
+    for k in range(count):
+        if mixability > LEAST_MIXABILITY:
+            rates[k] = math.exp(math.log(count) / mixability * gains[k])
+        else:
+            rates[k] = 1.0 if gains[k] == 0.0 else 0.0
+        total += rates[k]
+    for k in range(count):
+        rates[k] /= total
+
+
+@jit
+def learn(gains: Floats, mixability: float, rates: Floats, gain: Floats) -> float:
+    """Add `gain` to the learner's gains; return its new mixability gap, δ = mix gain - hedge gain added."""
+    count = gains.shape[0]
+    largest = -np.inf
+    expected = 0.0
+    for k in range(count):
+        expected += rates[k] * gain[k]
+        if rates[k] > 0.0:
+            largest = max(largest, gain[k])
+    mix = largest
+    if mixability > LEAST_MIXABILITY:
+        eta = math.log(count) / mixability
+        total = 0.0
+        for k in range(count):
+            total += rates[k] * math.exp(eta * (gain[k] - largest)) if rates[k] > 0.0 else 0.0
+        mix = largest + math.log(total) / eta
+    top = -np.inf
+    for k in range(count):
+        gains[k] += gain[k]
+        top = max(top, gains[k])
+    for k in range(count):
+        gains[k] -= top
+    return mixability + max(mix - expected, 0.0)
+
+
+@jit
+def best_response(agent: SPLAgent, clip: float) -> None:
+    """From the rates, write the weights w ∝ rates / clipped gap and the optimistic gains against the best response.
+
+    The response is the closest alternative θ' under Σ_k w_k φ_k φ_kᵀ; gain_k = (|φ_kᵀ(θ-hat - θ')| + c_k)² / (2σ² Δ_k),
+    c_k = σ √(2 log s / N_k): what the arm would tell at the end of its own confidence interval farthest from θ'.
+    """
+    view, state, work = agent.known, agent.state, agent.work
+    means = state.regression.means
+    best = best_arm(means[0])
+    n_arms = means.shape[1]
+    total = 0.0
+    for k in range(n_arms):
+        work.weights[k] = work.rates[k] / max(means[0, best] - means[0, k], clip)
+        total += work.weights[k]
+    for k in range(n_arms):
+        work.weights[k] /= total
+    weighted_gram(view.features_by_dim, work.weights, work.columns, work.gram)
+    closest_alternative(
+        view.features_by_dim,
+        means,
+        work.gram,
+        work.regression.factor,
+        work.columns,
+        work.norms,
+        work.delta,
+    )
+    inner_products(view.features_by_dim, work.delta, work.gain)
+    noise = view.noise_std
+    for k in range(n_arms):
+        interval = noise * math.sqrt(2.0 * math.log(state.explored.item()) / state.pulls[k])
+        information = (abs(work.gain[k]) + interval) ** 2 / (2.0 * noise * noise)
+        work.gain[k] = information / max(means[0, best] - means[0, k], clip)
+
+
+@jit
+def explore(agent: SPLAgent, step: int) -> int:
+    """One round of the game between rates and alternatives, then the arm that lags most behind Σ w."""
+    view, state, work = agent.known, agent.state, agent.work
+    n_arms = state.pulls.shape[0]
+    state.explored[()] += 1
+    clip = agent.params.gap_clip
+    if clip == 0.0:
+        # A bound of zero (all features zero) leaves nothing to clip, and nothing to explore.
+        clip = max(view.theta_bound * view.feature_bound, 1e-300) / math.log(max(step, 3))
+    best = best_arm(state.regression.means[0])
+    gains, mixability = state.learners.gains[best], state.learners.mixability[best]
+    hedge(gains, mixability, work.rates)
+    best_response(agent, clip)
+    state.learners.mixability[best] = learn(gains, mixability, work.rates, work.gain)
+    chosen = 0
+    largest = -np.inf
+    for k in range(n_arms):
+        state.tracked[k] += work.weights[k]
+        lag = state.tracked[k] - state.exploring_pulls[k]
+        if lag > largest:
+            chosen, largest = k, lag
+    state.exploring_pulls[chosen] += 1
+    return chosen
+
+
+@jit
+def act(agent: SPLAgent, context: int) -> tuple[int, bool]:
+    """Every arm once; then the best arm where it is identified, else the arm that the tracked rates ask for."""
+    view, state, work = agent.known, agent.state, agent.work
+    state.step[()] += 1
+    step = state.step.item()
+    for k in range(state.pulls.shape[0]):
+        if state.pulls[k] == 0:
+            state.pulls[k] += 1
+            return k, True
+    threshold = exploitation_threshold(view, step)
+    explores = not is_identified(state.regression, work.regression, view, context, threshold)
+    arm = explore(agent, step) if explores else best_arm(state.regression.means[0])
+    state.pulls[arm] += 1
+    return arm, explores
+
+
+@jit
+def update(agent: SPLAgent, context: int, arm: int, reward: float) -> None:
+    """Take in a reward."""
+    observe(agent.state.regression, agent.work.regression, agent.known, context, arm, reward)
+
+
+register(SPLAgent, act, update)
+
+
+@dataclass(frozen=True)
+class SPL(Policy):
+    """SPL: the value of (P) is that of a game, max_w min_θ' Σ_k w_k d_k(θ, θ') / Δ_k, and two players learn it.
+
+    w, a distribution, says which share of the regret each arm may cause. Each arm is pulled once; then, if the
+    likelihood ratio against every alternative passes β_t (SOLID's test), the best arm is pulled. If not: w comes from
+    AdaHedge (one learner per arm that may look best); θ' is the best response to it, in closed form; the learner gains
+    d_k(θ-hat, θ') / Δ_k, made optimistic by the confidence interval of arm k on its own; and the arm farthest
+    behind the sum of the pulling rates ∝ w_k / Δ_k is pulled (cumulative tracking, exploring rounds only).
+
+    A step takes O(|A| d) when it exploits and O(|A| d² + d³) when it explores. One context.
+
+    Args:
+        gap_clip: gaps below this count as this large; None is B L / log t.
+        ridge: ν > 0, the regulariser of the estimate.
+
+    Reference: Degenne, Shao and Koolen (2020), "Structure adaptive algorithms for stochastic bandits", Algorithm 1;
+    AdaHedge: de Rooij, van Erven, Grünwald and Koolen (2014), "Follow the leader if you can, hedge if you must".
+    """
+
+    gap_clip: float | None = None
+    ridge: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.gap_clip is not None:
+            _check.number("gap_clip", self.gap_clip, above=0)
+        _check.number("ridge", self.ridge, above=0)
+
+    def start(self, view: View, stream: Words) -> SPLAgent:
+        """A new agent; SPL draws nothing, so the stream is not kept."""
+        require_one_context("SPL", view)
+        _, n_arms, dim = view.features.shape
+        regression, regression_work = make_regression(view, self.ridge)
+        state = SPLState(
+            regression=regression,
+            learners=Learners(np.zeros((n_arms, n_arms)), np.zeros(n_arms)),
+            step=np.array(0),
+            explored=np.array(0),
+            pulls=np.zeros(n_arms, dtype=np.int64),
+            exploring_pulls=np.zeros(n_arms, dtype=np.int64),
+            tracked=np.zeros(n_arms),
+        )
+        work = SPLWork(
+            regression=regression_work,
+            rates=np.zeros(n_arms),
+            weights=np.zeros(n_arms),
+            columns=np.zeros((dim, n_arms)),
+            gram=np.zeros((dim, dim)),
+            norms=np.zeros(n_arms),
+            delta=np.zeros(dim),
+            gain=np.zeros(n_arms),
+        )
+        params = SPLParams(0.0 if self.gap_clip is None else float(self.gap_clip))
+        return SPLAgent(params, view, state, work)

@@ -1,0 +1,135 @@
+"""UCB1: the largest upper confidence bound, arm by arm; it does not know that the arms share a θ. One context."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits import _check
+from solid_bandits._compile import jit
+from solid_bandits._types import Floats, Ints, Words
+from solid_bandits.policies.contract import Policy, register
+from solid_bandits.policies.setting import require_one_context
+from solid_bandits.problem import View
+
+
+class Tally(NamedTuple):
+    """Rewards of each arm on its own."""
+
+    pulls: Ints
+    """How often each arm was chosen, shape (arms,)."""
+    rewards: Ints
+    """How many of its rewards have come, shape (arms,); fewer than pulls where rewards come late."""
+    sums: Floats
+    """Their sum, shape (arms,)."""
+
+
+class UCB1Params(NamedTuple):
+    """The chosen parameters as compiled code takes them."""
+
+    scale: float
+
+
+class UCB1State(NamedTuple):
+    """All that UCB1 carries."""
+
+    tally: Tally
+    step: Ints
+    """t: decisions made, shape ()."""
+
+
+class UCB1Work(NamedTuple):
+    """UCB1 needs no scratch; compiled code needs a field."""
+
+    nothing: float
+
+
+class UCB1Agent(NamedTuple):
+    """UCB1 at work."""
+
+    params: UCB1Params
+    known: View
+    state: UCB1State
+    work: UCB1Work
+
+
+def make_tally(n_arms: int) -> Tally:
+    """No pulls yet."""
+    return Tally(np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms))
+
+
+@jit
+def upper_arm(tally: Tally, width: float) -> int:
+    """argmax_a mean + width / √N; an arm without a reward comes first, the one chosen least before the others."""
+    best = 0
+    largest = -np.inf
+    fewest = -1
+    for arm in range(tally.pulls.shape[0]):
+        count = tally.rewards[arm]
+        if count == 0:
+            if fewest < 0 or tally.pulls[arm] < tally.pulls[fewest]:
+                fewest = arm
+            continue
+        bound = tally.sums[arm] / count + width / math.sqrt(count)
+        if bound > largest:
+            best, largest = arm, bound
+    return fewest if fewest >= 0 else best
+
+
+@jit
+def leader(tally: Tally) -> int:
+    """The arm with the largest mean reward; arms without a reward come last."""
+    best = 0
+    largest = -np.inf
+    for arm in range(tally.pulls.shape[0]):
+        if tally.rewards[arm] > 0 and tally.sums[arm] / tally.rewards[arm] > largest:
+            best, largest = arm, tally.sums[arm] / tally.rewards[arm]
+    return best
+
+
+@jit
+def act(agent: UCB1Agent, context: int) -> tuple[int, bool]:
+    """The arm with the largest bound; an exploring round is one in which it is not the leader."""
+    state = agent.state
+    state.step[()] += 1
+    width = agent.params.scale * agent.known.noise_std * math.sqrt(2.0 * math.log(state.step.item()))
+    arm = upper_arm(state.tally, width)
+    explores = arm != leader(state.tally)
+    state.tally.pulls[arm] += 1
+    return arm, explores
+
+
+@jit
+def update(agent: UCB1Agent, context: int, arm: int, reward: float) -> None:
+    """Take in a reward."""
+    agent.state.tally.rewards[arm] += 1
+    agent.state.tally.sums[arm] += reward
+
+
+register(UCB1Agent, act, update)
+
+
+@dataclass(frozen=True)
+class UCB1(Policy):
+    """Pull argmax_a mean(a) + scale σ √(2 log t / N(a)). A step takes O(|A|). One context.
+
+    Features are not used, so this is what structure is worth: with K arms in R^d, d < K, it pays for each arm anew.
+
+    Args:
+        scale: multiplies the width. 1 is the width of noise with standard deviation σ; Auer et al. take 2 (rewards in
+            [0, 1] have σ <= 1/2, and their width is √(2 log t / N)).
+
+    Reference: Auer, Cesa-Bianchi and Fischer (2002), "Finite-time analysis of the multiarmed bandit problem".
+    """
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.number("scale", self.scale, least=0)
+
+    def start(self, view: View, stream: Words) -> UCB1Agent:
+        """A new agent; UCB1 draws nothing, so the stream is not kept."""
+        require_one_context("UCB1", view)
+        state = UCB1State(make_tally(view.features.shape[1]), np.array(0))
+        return UCB1Agent(UCB1Params(float(self.scale)), view, state, UCB1Work(0.0))
