@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from solid_bandits import bounds as bounds
     from solid_bandits import policies as policies
     from solid_bandits import problems as problems
     from solid_bandits.agent import Agent as Agent
@@ -56,7 +57,7 @@ _HOMES = {
     "simulate": "simulation",
 }
 
-_PACKAGES = ("policies", "problems")
+_PACKAGES = ("bounds", "policies", "problems")
 
 __all__ = [*sorted([*_HOMES, *_PACKAGES])]
 

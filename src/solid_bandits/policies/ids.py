@@ -168,7 +168,7 @@ class IDS(Policy):
 
     While the best arm of the context is not identified (SOLID's test), each arm a has an optimistic regret
     R(a) = max_b (φ_bᵀθ-hat + √γ ‖φ_b‖_{V^-1}) - φ_aᵀθ-hat and an information
-    I(a) = ½ Σ_z q(z) (|φ_aᵀ(θ-hat - ν_z)| + √γ ‖φ_a‖_{V^-1})², where ν_z is the model closest to θ-hat in ‖·‖_V that
+    I(a) = ½ Σ_z q(z) (abs φ_aᵀ(θ-hat - ν_z) + √γ ‖φ_a‖_{V^-1})², where ν_z is the model closest to θ-hat in ‖·‖_V that
     prefers z to the best arm, and q(z) ∝ exp(-η ‖θ-hat - ν_z‖²_V / (2σ²)). The distribution that minimises
     R(μ)² / I(μ) has two arms; it is found exactly among all pairs of arms.
 

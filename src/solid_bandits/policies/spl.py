@@ -33,7 +33,7 @@ class Learners(NamedTuple):
     gains: Floats
     """Cumulative gains, less their largest, shape (arms, arms): row i is the learner used while arm i looks best."""
     mixability: Floats
-    """Cumulative mixability gap of each learner, shape (arms,): its rate is log |A| divided by this."""
+    """Cumulative mixability gap of each learner, shape (arms,): its rate is log K divided by this."""
 
 
 class SPLState(NamedTuple):
@@ -213,7 +213,7 @@ class SPL(Policy):
     d_k(θ-hat, θ') / Δ_k, made optimistic by the confidence interval of arm k on its own; and the arm farthest
     behind the sum of the pulling rates ∝ w_k / Δ_k is pulled (cumulative tracking, exploring rounds only).
 
-    A step takes O(|A| d) when it exploits and O(|A| d² + d³) when it explores. One context.
+    A step takes O(K d) for K arms when it exploits and O(K d² + d³) when it explores. One context.
 
     Args:
         gap_clip: gaps below this count as this large; None is B L / log t.

@@ -112,7 +112,7 @@ register(UCB1Agent, act, update)
 
 @dataclass(frozen=True)
 class UCB1(Policy):
-    """Pull argmax_a mean(a) + scale σ √(2 log t / N(a)). A step takes O(|A|). One context.
+    """Pull argmax_a mean(a) + scale σ √(2 log t / N(a)). A step takes O(K) for K arms. One context.
 
     Features are not used, so this is what structure is worth: with K arms in R^d, d < K, it pays for each arm anew.
 
