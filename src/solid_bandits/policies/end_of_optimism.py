@@ -184,7 +184,8 @@ class EndOfOptimism(Policy):
     3. Recovery, once an estimate has moved farther: throw the data away and play UCB to the end.
 
     As elsewhere in this project f_n and g_n are without numerical constants. It was written to prove a point: the
-    warm-up is so short that the one allocation is often far from the right one. A step takes O(K d) for K arms, plus one solve.
+    warm-up is so short that the one allocation is often far from the right one. A step takes O(K d)
+    for K arms, plus one solve.
     One context. Where the horizon is unknown, the current step takes its place.
 
     Args:

@@ -106,8 +106,8 @@ class OSSB(Policy):
     else the arm with the least N(a) / c(a) ("exploration"). The test counts pulls and knows no confidence set,
     so wrong estimates are put right by ε alone: with ε = 0 the policy may stay wrong.
 
-    c is needed in every round, for the test: a step takes O(K d) for K arms and a solve, a few Newton steps of O(K³). One
-    context.
+    c is needed in every round, for the test: a step takes O(K d) for K arms and a solve, a few Newton steps
+    of O(K³). One context.
 
     Args:
         epsilon: ε >= 0, the share of the exploring rounds that every arm gets at least.
