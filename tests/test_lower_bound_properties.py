@@ -134,3 +134,17 @@ def _lipschitz(problem):
     span = np.abs(table @ inverse).sum(axis=1)
     step = np.abs(table @ (free / sizes[:, None]).T) * np.abs(normals @ inverse).sum(axis=1)
     return float((span[:, None] + step).max())
+
+
+def test_a_singular_newton_system_does_not_lose_the_answer():
+    """Features over eight orders of magnitude, one of which once made a pivot exactly zero."""
+    rng = np.random.default_rng(215)
+    n_contexts, n_arms, dim = int(rng.integers(1, 5)), int(rng.integers(2, 7)), int(rng.integers(1, 7))
+    features = rng.normal(size=(n_contexts, n_arms, dim)) * 10 ** rng.uniform(-4, 4, (n_contexts, n_arms, 1))
+    features[:, :, -1] = 0
+    problem = Problem(features, rng.normal(size=dim), noise_std=10 ** rng.uniform(-2, 2))
+    exploration = pure_exploration(problem)
+    for multiple in (1.5, 2, 3):
+        answer = lower_bound_at(problem, multiple * exploration.z_min, exploration=exploration)
+        assert answer.lower <= answer.value <= answer.upper
+        assert answer.converged

@@ -2,11 +2,8 @@
 
 import numpy as np
 
-from solid_bandits._compile import jit, jit_apart
+from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats
-
-# Halvings of the logarithm of the multiplier: from 400 decimal orders down to one unit in the last place.
-_HALVINGS = 64
 
 
 @jit_apart
@@ -69,65 +66,6 @@ def inverse_factor(matrix: Floats) -> Floats:
                 total -= low[i, h] * inverse[j, h]
             inverse[j, i] = total / low[i, i]
     return inverse
-
-
-@jit_apart
-def ball_multiplier(v: Floats, theta: Floats, eigenvalues: Floats, radius: float, beta: Floats) -> float:
-    """Closest alternative inside a ball, in the eigenbasis of M: the one-dimensional dual search.
-
-    min βᵀMβ s.t. vᵀβ >= 1 and ‖θ - β‖ <= R. With a multiplier κ >= 0 for the ball and A = M + κI, stationarity
-    gives β(κ) = A⁻¹(κθ + τv) with τ chosen so that vᵀβ = 1 (the half-space is always active: without it β = 0
-    would do). ‖θ - β(κ)‖ falls as κ grows, from the unbounded solution (κ = 0) to the projection of θ on the
-    hyperplane (κ = ∞), so κ is found by bisection of its logarithm.
-
-    Args:
-        v: normal, shape (k,), in the eigenbasis.
-        theta: centre of the ball, shape (k,), in the eigenbasis.
-        eigenvalues: of M, positive, shape (k,).
-        radius: R, large enough for the half-space to meet the ball.
-        beta: written: the closest alternative, on the inner side of the bisection.
-
-    Returns:
-        κ; 0 where the ball does not bind.
-
-    """
-    if _ball_excess(0.0, v, theta, eigenvalues, radius, beta) <= 0:
-        return 0.0
-    top = eigenvalues.max()
-    low = np.log(top) - 80.0
-    high = np.log(top) + 10.0
-    while _ball_excess(np.exp(high), v, theta, eigenvalues, radius, beta) > 0 and high < np.log(top) + 60.0:
-        high += 10.0
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        if _ball_excess(np.exp(middle), v, theta, eigenvalues, radius, beta) > 0:
-            low = middle
-        else:
-            high = middle
-        if high - low < 1e-14:
-            break
-    kappa = np.exp(high)
-    _ball_excess(kappa, v, theta, eigenvalues, radius, beta)
-    return float(kappa)
-
-
-@jit
-def _ball_excess(
-    kappa: float, v: Floats, theta: Floats, eigenvalues: Floats, radius: float, beta: Floats
-) -> float:
-    """Write β(κ) and return ‖θ - β(κ)‖² - R²."""
-    along = 0.0
-    norm = 0.0
-    for i in range(v.shape[0]):
-        scaled = v[i] / (eigenvalues[i] + kappa)
-        along += theta[i] * scaled
-        norm += v[i] * scaled
-    tau = (1.0 - kappa * along) / norm
-    excess = -radius * radius
-    for i in range(v.shape[0]):
-        beta[i] = (kappa * theta[i] + tau * v[i]) / (eigenvalues[i] + kappa)
-        excess += (theta[i] - beta[i]) ** 2
-    return excess
 
 
 @jit_apart

@@ -6,7 +6,8 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
-from solid_bandits.bounds._alternatives import ball_multiplier, curvature_factor, unbounded
+from solid_bandits.bounds._alternatives import curvature_factor, unbounded
+from solid_bandits.linalg import ball_multiplier
 
 FREE, FIXED, LEAST = 0, 1, 2
 """(P): no constraint on the contexts; (P_z): Σ_a η(x, a) = zρ(x); pure exploration: the same with z minimised."""
@@ -228,7 +229,9 @@ def _newton(
         system[n + q + x, :n] = row
     right[n + q :, 0] = task.rhs - np.dot(task.equality, y)
     system *= scale * scale.reshape(-1, 1)
-    for i in range(n):
+    # The least shift that keeps an exact zero from being a pivot, in the equalities' block too: an error would lose
+    # the iterates already found.
+    for i in range(size):
         system[i, i] += 1e-15
     solved = np.linalg.solve(system, right * scale.reshape(-1, 1)) * scale.reshape(-1, 1)
     if p > 0:

@@ -7,8 +7,7 @@ import numpy as np
 
 from solid_bandits._compile import jit, jit_apart
 from solid_bandits._types import Floats
-from solid_bandits.bounds._alternatives import ball_multiplier
-from solid_bandits.linalg import best_arm, closest_alternative, dot, inner_products
+from solid_bandits.linalg import ball_multiplier, best_arm, closest_alternative, dot, inner_products
 from solid_bandits.policies.solid_rules import exploitation_threshold
 from solid_bandits.policies.solid_state import SolidParams, Theory
 from solid_bandits.problem import View
