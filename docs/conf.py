@@ -10,7 +10,7 @@ version = release = solid_bandits.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_tables"]
 html_theme = "furo"
 html_title = "solid-bandits"
 html_static_path = ["_static"]

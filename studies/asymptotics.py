@@ -72,7 +72,7 @@ def rows_of(results, horizon):
 
 def figure_of(rows, constant):
     """Slope against n for every policy, with the lower bound."""
-    figure = Figure(figsize=(5.2, 3.4), layout="constrained")
+    figure = Figure(figsize=(5.2, 4.2), layout="constrained")
     axes = figure.subplots()
     for policy, look in looks(list(POLICIES)).items():
         mine = [row for row in rows if row["policy"] == policy]
@@ -88,7 +88,7 @@ def figure_of(rows, constant):
         )
     axes.axhline(constant, color="0.3", dashes=(4, 2), label=f"lower bound v* = {constant:g}")
     axes.set(xscale="log", yscale="log", xlabel="horizon n", ylabel="regret per unit of log n, last decade")
-    axes.legend(frameon=False, fontsize=7)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=7)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
