@@ -69,7 +69,7 @@ def confidence_radius(n, delta, d, sigma, B, L, nu):
         B * np.sqrt(nu)
         + np.sqrt(2 * sigma**2 * np.log((2 + 2 * n * L**2 / (d * nu)) / delta) / log_n**2)
         + np.sqrt(
-            2 * sigma**2 * gamma**3 * np.log(2 * (1 + np.log(n / chi) * log_n) / delta)
+            2 * sigma**2 * gamma**3 * np.log(2 * (1 + max(np.log(n / chi), 0) * log_n) / delta)
             + 2 * gamma**3 * max(1, sigma**2) * upsilon
         )
     )

@@ -19,6 +19,7 @@ def degenerate():
         "all arms alike": sb.Problem(np.repeat(dense[:, :1], 4, axis=1), [1, -1, 0.5]),
         "collinear": sb.Problem(rng.uniform(size=(3, 4, 1)) * np.ones(3), [1, 1, 1]),
         "zero features": sb.Problem(zero, [1, 1, 1]),
+        "nothing but zeros": sb.Problem(0 * dense, [1, 1, 1]),
         "zero theta": sb.Problem(dense, [0, 0, 0], theta_bound=1),
         "huge": sb.Problem(1e6 * dense, [1, 1, 1], noise_std=1e3),
         "tiny": sb.Problem(1e-6 * dense, [1e-3, 1e-3, 1e-3], noise_std=1e-6),

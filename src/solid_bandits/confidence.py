@@ -66,6 +66,9 @@ def squared_radius(
 ) -> float:
     """c_{n,δ} from log n and log 1/δ, so that neither has to be a float itself."""
     noise_var = noise_std**2
+    feature_bound = max(
+        feature_bound, 1e-150
+    )  # all features zero: nothing to learn, and nothing to be infinite about
     gamma = 1.0 + 1.0 / log_n
     # log((ν + L² n) / ν): the largest eigenvalue of V relative to the least.
     log_spread = _log_one_plus(2.0 * math.log(feature_bound) - math.log(ridge) + log_n)
@@ -89,7 +92,8 @@ def squared_radius(
         log_n + 2.0 * math.log(feature_bound) - math.log(dim * ridge)
     )
     first = math.sqrt(2.0 * noise_var * (log_determinant + log_inverse_delta)) / log_n
-    peeling = math.log(2.0 * (1.0 + (log_n - log_chi) * log_n)) + log_inverse_delta
+    # There is at least one interval to peel, also where features are so small that χ_n exceeds n.
+    peeling = math.log(2.0 * (1.0 + max(log_n - log_chi, 0.0) * log_n)) + log_inverse_delta
     second = math.sqrt(2.0 * gamma**3 * (noise_var * peeling + max(1.0, noise_var) * cover))
     root_kappa = theta_bound * math.sqrt(ridge) + first + second
     return (gamma / (1.0 - 1.0 / log_n) * root_kappa) ** 2

@@ -229,11 +229,16 @@ def _newton(
         system[n + q + x, :n] = row
     right[n + q :, 0] = task.rhs - np.dot(task.equality, y)
     system *= scale * scale.reshape(-1, 1)
-    # The least shift that keeps an exact zero from being a pivot, in the equalities' block too: an error would lose
-    # the iterates already found.
-    for i in range(size):
+    for i in range(n):
         system[i, i] += 1e-15
-    solved = np.linalg.solve(system, right * scale.reshape(-1, 1)) * scale.reshape(-1, 1)
+    right_scaled = right * scale.reshape(-1, 1)
+    try:
+        solved = np.linalg.solve(system, right_scaled)
+    except Exception:
+        # A pivot was exactly zero, in the equalities' block, say. A shift of all of the diagonal costs digits, which is
+        # why it is not there from the start, but an error would lose the iterates already found.
+        solved = np.linalg.solve(system + 1e-12 * np.eye(size), right_scaled)
+    solved = solved * scale.reshape(-1, 1)
     if p > 0:
         # What rounding left of the equalities is put where the curvature is least, so that totals never drift.
         rest = right[n + q :] - np.dot(task.equality, np.ascontiguousarray(solved[:n]))
