@@ -188,6 +188,17 @@ def test_an_out_that_may_not_be_written_to(monkeypatch, capsys, tmp_path):
     assert (status, "may not be written to" in error) == (2, True)
 
 
+def test_ctrl_c_is_one_line_and_leaves_nothing_half_written(monkeypatch, capsys, tmp_path):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("solid_bandits.simulation.simulate", interrupt)
+    status, _, error = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--out", tmp_path / "o")
+    assert status == 130
+    assert error.splitlines()[-1] == "solid-bandits: error: interrupted before all results were written"
+    assert not (tmp_path / "o").exists()
+
+
 def test_the_version_is_printed(monkeypatch, capsys):
     assert run(monkeypatch, capsys, "--version")[:2] == (0, f"solid-bandits {sb.__version__}\n")
 

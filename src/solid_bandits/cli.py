@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from solid_bandits.problem import Problem
     from solid_bandits.results import Results
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
 DEFAULT_POLICIES = ["solid", "linucb", "lints", "lints-posterior"]
 
 app = typer.Typer(
@@ -386,9 +389,11 @@ def main() -> None:
     except typer.TyperException as error:
         _fail(error.format_message())
     except (typer.Abort, KeyboardInterrupt):
-        _fail("interrupted before the results were written", status=130)
+        status = INTERRUPTED
     except OSError as error:
         _fail(str(error))
+    if status == INTERRUPTED:  # what typer itself makes of Ctrl-C
+        _fail("interrupted before all results were written", status=INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
 
 

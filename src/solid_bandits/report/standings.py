@@ -57,7 +57,7 @@ class Row(NamedTuple):
     runs: str
 
 
-BOUND_LABEL = "lower bound v* log n"
+BOUND_LABEL = "bound v* log n"
 BOUND_NOTE = "the lower bound is asymptotic: at a finite n a policy may lie below it"
 
 
