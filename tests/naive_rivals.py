@@ -290,7 +290,7 @@ class EndOfOptimism:
                 return int(self.spanner[(self.t - 1) % len(self.spanner)]), True
             self.T = self.allocate(estimator.means)[0] * (n + dim * np.log(n)) / 2
             self.first = estimator.means[0].copy()
-            g = view.noise_std**2 * (np.log(n) + dim * np.log(np.log(n)))
+            g = view.noise_std**2 * (np.log(n) + dim * np.log(n))
             self.leeway = self.policy.tolerance * np.sqrt(g * estimator.sq_norms[0].max())
             self.phase = "success"
         if self.phase == "success" and (np.abs(estimator.means[0] - self.first) > self.leeway).any():

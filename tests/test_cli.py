@@ -205,11 +205,12 @@ def test_the_version_is_printed(monkeypatch, capsys):
 
 def test_policies_are_listed(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "300")
-    status, printed, _ = run(monkeypatch, capsys, "policies", "--parameters")
+    status, printed, _ = run(monkeypatch, capsys, "policies", "--references")
     assert status == 0
     for name in sb.policies:
         assert name in repr(sb.policies)
     assert "Hao, Lattimore" in " ".join(printed.split())
+    assert "resolve_every" in run(monkeypatch, capsys, "policies")[1]
 
 
 def test_help_answers_without_loading_the_compiler():

@@ -14,7 +14,7 @@ import naive_rivals
 import solid_bandits as sb
 from problems import degenerate
 from solid_bandits.agent import _act, _update
-from solid_bandits.policies import allocation, end_of_optimism, ids, oam, ossb, setting, spl, ucb1
+from solid_bandits.policies import end_of_optimism, setting, spl
 from solid_bandits.policies.allocation import make_allocation, solve_allocation
 from solid_bandits.policies.catalogue import CATALOGUE, policy_lines, policy_table
 from solid_bandits.policies.contract import fill_state
@@ -461,10 +461,3 @@ def test_asymptotically_optimal_rivals_learn_the_end_of_optimism_instance(policy
     rival, optimist = growth(policy), growth(sb.LinUCB())
     error = np.sqrt(rival.var(ddof=1) / runs + optimist.var(ddof=1) / runs)
     assert optimist.mean() - rival.mean() > 4 * error
-
-
-def test_every_rival_s_kernels_are_registered():
-    for module in (oam, ossb, spl, end_of_optimism, ids, ucb1):
-        assert callable(module.act)
-        assert callable(module.update)
-    assert allocation.TOLERANCE == 0.01

@@ -176,9 +176,7 @@ def bound(
 
 @app.command()
 def policies(
-    parameters: Annotated[
-        bool, typer.Option("--parameters", help="Also show parameters and references.")
-    ] = False,
+    references: Annotated[bool, typer.Option("--references", help="Also show references.")] = False,
 ) -> None:
     """List the policies: setting, optimality, exploration rule; the paper's Table 1, extended."""
     from rich.console import Console
@@ -186,8 +184,8 @@ def policies(
 
     from solid_bandits.policies.catalogue import policy_table
 
-    columns = ["name", "contexts", "setting", "optimality", "exploration", "test"]
-    columns += ["parameters", "reference"] if parameters else []
+    columns = ["name", "contexts", "setting", "optimality", "exploration", "test", "parameters"]
+    columns += ["reference"] if references else []
     table = Table(*columns, show_lines=True)
     for row in policy_table():
         table.add_row(*(row[column] for column in columns))

@@ -41,18 +41,6 @@ NEGLIGIBLE = 5e-3
 """Shares of the regret below this are residues of the interior, not pulls that the solution asks for."""
 TIE = 1e-9
 """Ratios of pulls to allocated pulls that differ by less are equal, for the policies that compare them."""
-GAP_FLOOR = 1e-8
-"""Least gap relative to the largest: an arm that ties with the best one would need infinitely many pulls."""
-NEGLIGIBLE = 5e-3
-"""Shares of the regret below this are residues of the interior, not pulls that the solution asks for."""
-TIE = 1e-9
-"""Ratios of pulls to allocated pulls that differ by less are equal, for the policies that compare them."""
-NEGLIGIBLE = 5e-3
-"""Shares of the regret below this are residues of the interior, not pulls that the solution asks for."""
-TIE = 1e-9
-"""Ratios of pulls to allocated pulls that differ by less are equal, for the policies that compare them."""
-TIE = 1e-9
-"""Ratios of pulls to allocated pulls that differ by less are equal, for the policies that compare them."""
 
 
 class Allocation(NamedTuple):
@@ -248,6 +236,15 @@ def solve_allocation(view: View, means: Floats, solution: Allocation, work: Allo
         weight += v[BEST_LAM, i]
     solution.shares[:] = 0.0
     solution.multipliers[:] = 0.0
+    # Features near the ends of the floats can overflow here; no answer is better than an infinite one.
+    usable = weight > 0.0 and bracket[1] > 0.0 and math.isfinite(weight)
+    for i in range(n):
+        usable = (
+            usable and math.isfinite(v[BEST_X, i] / work.gaps[i]) and math.isfinite(v[BEST_X, i] / bracket[1])
+        )
+    if not usable:
+        bracket[:] = 0.0
+        return
     for i in range(n):
         pair = work.active[i]
         solution.pulls[pair // n_arms, pair % n_arms] = v[BEST_X, i] / work.gaps[i]

@@ -103,8 +103,7 @@ def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
     for arm in range(means.shape[1]):
         largest = max(largest, sq_norms[0, arm])
     # g_n: the threshold of confidence 1 / log n instead of 1 / n.
-    log_log_n = max(math.log(log_n), 1.0)
-    width = view.noise_std**2 * (log_log_n + view.features.shape[2] * math.log(log_log_n))
+    width = view.noise_std**2 * (1.0 + view.features.shape[2]) * math.log(log_n)
     state.leeway[()] = agent.params.tolerance * math.sqrt(width * largest)
     # Estimates that all tie give no allocation to follow.
     spread = 0.0
@@ -180,7 +179,7 @@ class EndOfOptimism(Policy):
     2. Success: solve (P) at the estimates; pull every arm as often as it says, for information
        (log n + d log log n) / 2, then the arm that looked best, as long as every mean stays within `tolerance` ε_n of
        what it was, where ε_n = √g_n max_a ‖φ(a)‖_{V^-1} after the warm-up and
-       g_n = σ² (log log n + d log log log n).
+       g_n = σ² (log log n + d log log n).
     3. Recovery, once an estimate has moved farther: throw the data away and play UCB to the end.
 
     As elsewhere in this project f_n and g_n are without numerical constants. It was written to prove a point: the

@@ -22,24 +22,6 @@ TOLERANCE = 0.01
 """Relative width of the bracket around the value at which the method stops."""
 MAX_STEPS = 40
 """Newton steps at most, for the warm start and again for the cold one; 5 to 10 are usual."""
-IN_SPAN = 1e-7
-"""A feature whose part outside a span is below this fraction of its norm lies in the span."""
-GAP_FLOOR = 1e-8
-"""Least gap relative to the largest: an arm that ties with the best one would need infinitely many pulls."""
-NEGLIGIBLE = 5e-3
-"""Shares of the regret below this are residues of the interior, not pulls that the solution asks for."""
-TIE = 1e-9
-"""Ratios of pulls to allocated pulls that differ by less are equal, for the policies that compare them."""
-MAX_STEPS = 40
-"""Newton steps at most, for the warm start and again for the cold one; 5 to 10 are usual."""
-IN_SPAN = 1e-7
-"""A feature whose part outside a span is below this fraction of its norm lies in the span."""
-GAP_FLOOR = 1e-8
-"""Least gap relative to the largest: an arm that ties with the best one would need infinitely many pulls."""
-NEGLIGIBLE = 5e-3
-"""Shares of the regret below this are residues of the interior, not pulls that the solution asks for."""
-TIE = 1e-9
-"""Ratios of pulls to allocated pulls that differ by less are equal, for the policies that compare them."""
 
 X, S, T, LAM, INFO, PRICE, STEP_0, STEP_1, DX, DS, DT, DLAM, RESIDUAL, BEST_X, BEST_LAM = range(15)
 """Rows of `AllocationWork.vectors`."""

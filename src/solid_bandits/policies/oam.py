@@ -116,7 +116,10 @@ def explore(agent: OAMAgent, context: int, step: int, least_gap: float, threshol
         # T often equals its bound but for rounding, which is not to decide between arms.
         if wanted > 0.0 and pulls[arm] / wanted < (1.0 - TIE) * least:
             matched, least = arm, pulls[arm] / wanted
-    if least >= 1.0 and least_gap > 0.0:
+    if least_gap == 0.0:
+        # All estimates tie: (P) has no solution, and the last one is of other estimates.
+        return rarest
+    if least >= 1.0:
         return optimistic_arm(agent, context, step)
     if pulls[rarest] <= params.epsilon * state.explored.item() or matched < 0:
         return rarest
