@@ -21,7 +21,7 @@ from solid_bandits.linalg import dot
 TOLERANCE = 0.01
 """Relative width of the bracket around the value at which the method stops."""
 MAX_STEPS = 40
-"""Newton steps at most, for the warm start and again for the cold one; 5 to 10 are usual."""
+"""Newton steps at most, for the warm start and again for the cold one; 4 to 7 are usual."""
 
 X, S, T, LAM, INFO, PRICE, STEP_0, STEP_1, DX, DS, DT, DLAM, RESIDUAL, BEST_X, BEST_LAM = range(15)
 """Rows of `AllocationWork.vectors`."""

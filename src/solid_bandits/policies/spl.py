@@ -205,7 +205,7 @@ register(SPLAgent, act, update)
 
 @dataclass(frozen=True)
 class SPL(Policy):
-    """SPL: the value of (P) is that of a game, max_w min_θ' Σ_k w_k d_k(θ, θ') / Δ_k, and two players learn it.
+    """SPL: 1/v* of (P) is the value of a game, max_w min_θ' Σ_k w_k d_k(θ, θ') / Δ_k, and two players learn it.
 
     w, a distribution, says which share of the regret each arm may cause. Each arm is pulled once; then, if the
     likelihood ratio against every alternative passes β_t (SOLID's test), the best arm is pulled. If not: w comes from
