@@ -66,7 +66,7 @@ def test_the_same_numbers_without_the_compiler(policy):
     """The kernels are plain Python too: with the JIT off they give the same regret, to rounding."""
     script = (
         "import numpy as np, solid_bandits as sb\n"
-        "from solid_bandits.simulation import play, checkpoints\n"
+        "from solid_bandits.loop import play, checkpoints\n"
         "np.seterr(over='ignore')  # the generator's words wrap around\n"
         f"print(*play(sb.problems.toy(), {policy}, 150, 0, 0, checkpoints(150)).regret)\n"
     )

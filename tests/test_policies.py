@@ -17,7 +17,7 @@ from problems import degenerate
 from solid_bandits.agent import _act, _update
 from solid_bandits.policies.catalogue import CATALOGUE, by_name
 from solid_bandits.policies.contract import fill_state, state_to_plain
-from solid_bandits.simulation import checkpoints, play
+from solid_bandits.loop import checkpoints, play
 from solid_bandits.stream import POLICY, make_stream
 
 POLICIES = {
@@ -185,7 +185,7 @@ def test_late_and_lost_rewards_are_taken_as_they_come(policy):
 
 @every_policy
 def test_a_second_call_compiles_nothing(policy):
-    from solid_bandits.simulation import _loop
+    from solid_bandits.loop import _loop
 
     play(sb.problems.toy(), policy, 10, seed=0, run=0, steps=checkpoints(10))
     compiled = len(_loop.signatures)
@@ -196,7 +196,7 @@ def test_a_second_call_compiles_nothing(policy):
 def test_the_next_process_finds_the_compiled_loop_in_the_cache():
     script = (
         "import solid_bandits as sb\n"
-        "from solid_bandits.simulation import play, checkpoints, _loop\n"
+        "from solid_bandits.loop import play, checkpoints, _loop\n"
         "for policy in (sb.Solid(), sb.LinUCB(), sb.LinTS(), sb.Greedy()):\n"
         "    play(sb.problems.toy(), policy, 10, 0, 0, checkpoints(10))\n"
         "print(sum(_loop.stats.cache_hits.values()), sum(_loop.stats.cache_misses.values()))\n"

@@ -25,7 +25,7 @@ from solid_bandits.policies.oam import OAM
 from solid_bandits.policies.ossb import OSSB
 from solid_bandits.policies.spl import SPL
 from solid_bandits.policies.ucb1 import UCB1
-from solid_bandits.simulation import _loop, checkpoints, play
+from solid_bandits.loop import _loop, checkpoints, play
 from solid_bandits.stream import POLICY, make_stream
 
 CONTEXTUAL = {

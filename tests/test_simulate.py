@@ -7,7 +7,7 @@ from polars.testing import assert_frame_equal
 
 import naive
 import solid_bandits as sb
-from solid_bandits.simulation import checkpoints
+from solid_bandits.loop import checkpoints
 
 POLICIES = {
     "SOLID": sb.Solid.paper_toy(),
@@ -64,7 +64,7 @@ def test_seeds_and_runs_differ():
 def test_contexts_come_with_their_probabilities():
     # Regret of a policy with one arm to choose from tells nothing; count contexts through what SOLID counts.
     problem = sb.Problem(np.eye(3)[:, None, :], [1, 2, 3], context_probs=[0.5, 0.3, 0.2])
-    from solid_bandits.simulation import Trace, Truth, _loop
+    from solid_bandits.loop import Trace, Truth, _loop
     from solid_bandits.stream import make_stream
 
     agent = sb.Solid().start(problem.view(20_000), make_stream(0, 0, 1))

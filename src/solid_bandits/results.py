@@ -1,5 +1,6 @@
 """The table of a simulation and its manifest: load, save, summarise."""
 
+import io
 import json
 import os
 import uuid
@@ -106,10 +107,10 @@ class Results:
         directory = Path(path)
         check_free(directory, self.manifest["configuration"])
         directory.mkdir(parents=True, exist_ok=True)
-        write_whole(directory / TABLE_FILE, lambda file: self.table.write_parquet(file))
+        write_whole(directory / TABLE_FILE, lambda file: file.write_bytes(_parquet(self.table)))
         insides = self.insides
         if insides is not None:
-            write_whole(directory / INSIDES_FILE, lambda file: insides.write_parquet(file))
+            write_whole(directory / INSIDES_FILE, lambda file: file.write_bytes(_parquet(insides)))
         text = json.dumps(self.manifest, indent=2, ensure_ascii=False) + "\n"
         write_whole(directory / MANIFEST_FILE, lambda file: file.write_text(text, encoding="utf-8"))
 
@@ -151,9 +152,19 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{path.suffix}")
     try:
         write(temporary)
+        # On the disk before it has its name: not even a power cut leaves half a file under it.
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _parquet(table: pl.DataFrame) -> bytes:
+    """The table as Parquet: equal tables give equal bytes, and a full disk is left to plain writing to notice."""
+    content = io.BytesIO()
+    table.rechunk().write_parquet(content)
+    return content.getvalue()
 
 
 def _read_table(path: Path) -> pl.DataFrame:

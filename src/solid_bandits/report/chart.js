@@ -4,7 +4,8 @@ const charts = (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const state = { time: "linear" };
   const drawers = [];
-  const config = { responsive: true, displayModeBar: false };
+  // A label with dollars is a label, not mathematics.
+  const config = { responsive: true, displayModeBar: false, typesetMath: false };
 
   const most = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
   const least = (values) => values.reduce((a, b) => Math.min(a, b), Infinity);
@@ -46,6 +47,21 @@ const charts = (() => {
     };
   }
 
+  // A button that hides and shows what is drawn under `key`: `hidden` holds the keys of what is not.
+  function addToLegend(legend, hidden, key, label, swatch) {
+    const button = document.createElement("button");
+    button.innerHTML = swatch; // a drawing of ours, with no text of the results in it
+    button.append(label);
+    button.setAttribute("aria-pressed", String(!hidden.has(key)));
+    button.addEventListener("click", () => {
+      if (!hidden.delete(key)) hidden.add(key);
+      button.setAttribute("aria-pressed", String(!hidden.has(key)));
+      draw();
+    });
+    legend.append(button);
+    return button;
+  }
+
   function draw() {
     for (const button of document.querySelectorAll("[data-set]")) {
       button.setAttribute("aria-pressed", String(state[button.dataset.set] === button.dataset.value));
@@ -60,5 +76,8 @@ const charts = (() => {
     });
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  return { config, data, decades, draw, drawers, faint, layout, least, most, plain, short, state, theme, ticks, timeAxis };
+  return {
+    addToLegend, config, data, decades, draw, drawers, faint, layout, least, most, plain, short, state, theme, ticks,
+    timeAxis,
+  };
 })();

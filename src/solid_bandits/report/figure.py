@@ -1,6 +1,11 @@
-"""The regret figure: mean cumulative regret against time, linear and logarithmic, with 95% bands."""
+"""The regret figure: mean cumulative regret against time, linear and logarithmic, with 95% bands.
 
+What draws a panel and its legend is shared with `report.experiment_figure`.
+"""
+
+import math
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,102 +13,163 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
-from solid_bandits._types import Ints
 from solid_bandits.report.palette import BAND_OPACITY, Look, looks
 from solid_bandits.report.scale import Scale, regret_scale
 from solid_bandits.results import Results, write_whole
 
 # Drawn at the width of a journal's column, where the text has its final size; the resolution makes the same
-# drawing good on a slide. The panels lie above each other because two beside each other are too small in a column.
+# drawing good on a slide. The panels lie above each other because two beside each other are too small there.
 # In inches:
 WIDTH = 3.4
 PANELS = 3.9
-LEGEND_ROW = 0.15
+LEGEND_PAD = 0.06
 DPI = 300
 LONGEST_LABEL = 40
+# In points:
 TEXT = 8.0
 SMALL = 7.0
+LINE = 1.3
 INK = "#333333"
 GRID = "#E6E6E6"
+BOUND_DASH = (0, (4, 2))
+
+# Where the bands of all policies lie on each other, what is behind stays visible to about this share; a
+# single band is never fainter than the second number, and its edge is drawn.
+SEEN_THROUGH = 0.55
+FAINTEST_BAND = 0.07
+EDGE_OPACITY = 0.3
 
 
-def regret_figure(results: Results, bound: float | None = None) -> Figure:
+def regret_figure(
+    results: Results, bound: float | None = None, title: str = "", scale: Scale | None = None
+) -> Figure:
     """Draw mean cumulative regret with 95% Student bands: linear time above, logarithmic time below.
 
-    The regret axis starts at 0 and is as high as `regret_scale` says; the legend names what runs off it.
+    The regret axis starts at 0; the legend names what runs off it.
 
     Args:
         results: the table to draw.
         bound: v*, the constant of the regret lower bound: v* log t is drawn as a dashed line.
+        title: what stands above the panels.
+        scale: the regret axis; what `regret_scale` says if None.
 
     """
     summary = results.summary()
-    scale = regret_scale(summary, bound)
-    figure = Figure(figsize=(WIDTH, PANELS), layout="constrained")
-    FigureCanvasAgg(figure)
+    scale = scale or regret_scale(summary, bound)
+    styles = looks(results.policies)
+    names = {policy: _name(policy, scale) for policy in styles}
+    figure = new_figure(WIDTH, PANELS)
     above, below = figure.subplots(2, 1, sharey=True)
     below.set_xscale("log")
     for axes in (above, below):
-        for policy, look in looks(results.policies).items():
-            _draw_policy(axes, summary.filter(pl.col("policy") == policy), look, _label(policy, scale))
+        draw_policies(axes, summary, scale, styles, names)
         if bound is not None:
-            _draw_bound(axes, summary["step"].unique().sort().to_numpy(), bound, scale)
-        _dress(axes, scale, summary["step"].max())  # type: ignore[arg-type]  # steps are integers
-    above.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    above.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    below.xaxis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=50))
-    below.xaxis.set_minor_formatter(NullFormatter())
+            draw_bound(axes, summary, bound, _bound_name(bound, bound_end(summary, bound), scale))
+        dress(axes, summary, scale)
+        axes.set_ylabel("mean cumulative regret", fontsize=TEXT, color=INK)
     above.set_xlabel("step $t$", fontsize=TEXT, color=INK)
     below.set_xlabel("step $t$ (logarithmic)", fontsize=TEXT, color=INK)
-    _add_legend(figure, above)
+    above.set_title(text_of(title), fontsize=TEXT, color=INK, loc="left")
+    add_legend(figure, above.get_lines())
     return figure
 
 
 def write_figure(results: Results, path: str | os.PathLike[str], bound: float | None = None) -> None:
-    """Write `regret_figure` to `path`, in the format of its suffix (.png, .pdf, .svg), whole or not at all."""
-    figure = regret_figure(results, bound)
+    """Write `regret_figure` to `path`, as its suffix says (.png, .pdf, .svg), whole or not at all."""
+    save_figure(regret_figure(results, bound), path)
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure to `path`, whole or not at all."""
     write_whole(Path(path), lambda file: figure.savefig(file, dpi=DPI))
 
 
-def _draw_policy(axes: Axes, curve: pl.DataFrame, look: Look, label: str) -> None:
-    steps = curve["step"].to_numpy()
-    if curve["low"].null_count() == 0:
-        low, high = curve["low"].to_numpy(), curve["high"].to_numpy()
-        axes.fill_between(steps, low, high, color=look.colour, alpha=BAND_OPACITY, linewidth=0)
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure that can measure its text."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def text_of(label: str, longest: int = LONGEST_LABEL) -> str:
+    """A label as matplotlib is to draw it: no longer than `longest`, and not taken for mathematics."""
+    text = label if len(label) <= longest else label[: longest - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+def draw_policies(
+    axes: Axes, summary: pl.DataFrame, scale: Scale, styles: Mapping[str, Look], names: Mapping[str, str]
+) -> None:
+    """Draw the mean of each policy that `summary` holds, with its band; `names` are what the legend shows.
+
+    What runs off the scale has no band: it would lie over the others without telling anything.
+    """
+    present = set(summary["policy"])
+    drawn = [policy for policy in styles if policy in present]
+    opacity = min(BAND_OPACITY, max(1 - SEEN_THROUGH ** (1 / len(drawn)), FAINTEST_BAND))
+    for place, policy in enumerate(drawn):
+        # Where curves cross, the one given first (the one the others are compared with) lies on top.
+        order = 1 - place / len(drawn)
+        curve = summary.filter(pl.col("policy") == policy)
+        steps = curve["step"].to_numpy()
+        look = styles[policy]
+        if curve["low"].null_count() == 0 and policy not in scale.off_scale:
+            low, high = curve["low"].to_numpy(), curve["high"].to_numpy()
+            axes.fill_between(
+                steps,
+                low,
+                high,
+                facecolor=(look.colour, opacity),
+                edgecolor=(look.colour, EDGE_OPACITY),
+                linewidth=0.35,
+                zorder=1 + order,
+            )
+        axes.plot(
+            steps,
+            curve["mean"].to_numpy(),
+            color=look.colour,
+            linestyle=look.linestyle,
+            linewidth=LINE,
+            marker="o" if len(steps) == 1 else None,  # a line through one point cannot be seen
+            markersize=3,
+            label=names[policy],
+            zorder=3 + order,
+        )
+
+
+def draw_bound(axes: Axes, summary: pl.DataFrame, bound: float, name: str) -> None:
+    """Draw v* log t at the summary's steps."""
+    steps = summary["step"].unique().sort().to_numpy()
     axes.plot(
-        steps,
-        curve["mean"].to_numpy(),
-        color=look.colour,
-        linestyle=look.linestyle,
-        linewidth=1.3,
-        marker="o" if len(steps) == 1 else None,  # a line through one point cannot be seen
-        markersize=3,
-        label=label,
+        steps, bound * np.log(steps), color=INK, linestyle=BOUND_DASH, linewidth=1.0, label=name, zorder=5
     )
 
 
-def _draw_bound(axes: Axes, steps: Ints, bound: float, scale: Scale) -> None:
-    label = f"bound $v^* \\log t$, $v^* = {bound:.3g}$"
-    values = bound * np.log(steps)
-    if values[-1] > scale.top:
-        label += f" (off scale: {values[-1]:,.0f})"
-    axes.plot(steps, values, color=INK, linestyle=(0, (4, 2)), linewidth=1.0, label=label)
+def bound_end(summary: pl.DataFrame, bound: float) -> float:
+    """v* log n, n the summary's last step."""
+    return bound * math.log(_last(summary))
 
 
-def _label(policy: str, scale: Scale) -> str:
-    name = policy if len(policy) <= LONGEST_LABEL else policy[: LONGEST_LABEL - 1] + "…"
-    name = name.replace("$", r"\$")  # a label is a label, not mathematics
-    if policy in scale.off_scale:
-        return f"{name} (off scale: {scale.off_scale[policy]:,.0f})"
-    return f"{name} (band cut)" if policy in scale.cut else name
+def bound_text(bound: float) -> str:
+    """v* in three figures, without an exponent."""
+    return f"{bound:.3g}" if bound < 1000 else f"{bound:,.0f}"
 
 
-def _dress(axes: Axes, scale: Scale, last: int) -> None:
+def dress(axes: Axes, summary: pl.DataFrame, scale: Scale) -> None:
+    """Limits, ticks, grid and spines."""
+    last = _last(summary)
     axes.set_ylim(0, scale.top)
-    axes.set_xlim(1 if axes.get_xscale() == "log" else 0, max(last, 2))  # an axis of one step has no width
-    axes.set_ylabel("mean cumulative regret", fontsize=TEXT, color=INK)
+    logarithmic = axes.get_xscale() == "log"
+    axes.set_xlim(1 if logarithmic else 0, max(last, 2))  # an axis of one step has no width
+    if logarithmic:
+        axes.xaxis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=50))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     axes.tick_params(which="both", labelsize=SMALL, color=INK, labelcolor=INK, width=0.6)
@@ -115,22 +181,50 @@ def _dress(axes: Axes, scale: Scale, last: int) -> None:
     axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
 
 
-def _add_legend(figure: Figure, axes: Axes) -> None:
-    """Put the legend above the panels, in two columns where they fit, and make the figure higher by its rows."""
-    lines = axes.get_lines()
-    for columns in (2, 1):
+def add_legend(figure: Figure, lines: Sequence[Line2D]) -> float:
+    """Put the legend above the panels, in as few rows as fit, and make the figure higher by them.
+
+    Returns the height that was added, in inches.
+    """
+    most = min(len(lines), 3 if figure.get_figwidth() < 5 else 6)
+    for columns in range(most, 0, -1):
+        # Columns that do not save a row only make the legend ragged.
+        if columns > 1 and -(-len(lines) // columns) == -(-len(lines) // (columns - 1)):
+            continue
         legend = figure.legend(
-            handles=lines,
+            handles=list(lines),
             loc="outside upper center",
             ncols=columns,
             fontsize=SMALL,
             labelcolor=INK,
             frameon=False,
-            handlelength=2.0,
+            handlelength=2.4,
+            handletextpad=0.6,
+            labelspacing=0.3,
             columnspacing=1.2,
+            borderpad=0.2,
             borderaxespad=0.2,
         )
-        if columns == 1 or legend.get_window_extent().width < figure.bbox.width:
+        extent = legend.get_window_extent()
+        if columns == 1 or extent.width < 0.98 * figure.bbox.width:
             break
         legend.remove()
-    figure.set_figheight(PANELS + LEGEND_ROW * -(-len(lines) // columns))
+    added: float = extent.height / figure.dpi + LEGEND_PAD
+    figure.set_figheight(figure.get_figheight() + added)
+    return added
+
+
+def _name(policy: str, scale: Scale) -> str:
+    name = text_of(policy)
+    if policy in scale.off_scale:
+        return f"{name} (off scale: {scale.off_scale[policy]:,.0f})"
+    return f"{name} (band cut)" if policy in scale.cut else name
+
+
+def _bound_name(bound: float, end: float, scale: Scale) -> str:
+    name = f"bound $v^* \\log t$, $v^*$ = {bound_text(bound)}"
+    return f"{name} (off scale: {end:,.0f})" if end > scale.top else name
+
+
+def _last(summary: pl.DataFrame) -> int:
+    return summary["step"].max()  # type: ignore[return-value]  # steps are integers

@@ -4,26 +4,22 @@ import json
 import math
 import os
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
 
 import polars as pl
 from plotly.offline import get_plotlyjs
 
 from solid_bandits._types import Plain
-from solid_bandits.report import standings
+from solid_bandits.report import markup, standings
 from solid_bandits.report.insides import insides_data
-from solid_bandits.report.palette import BAND_OPACITY, Look, looks
+from solid_bandits.report.markup import embedded, policy_head, read_part, swatch
+from solid_bandits.report.palette import BAND_OPACITY, looks
 from solid_bandits.report.scale import regret_scale
 from solid_bandits.results import Results, write_whole
 
 # Quartiles of a handful of runs say less than the runs themselves: no box below this number.
 _LEAST_BOXED = 5
-
-# What plotly calls the patterns, as lengths of strokes and gaps in the little pictures beside the labels.
-_STROKES = {"solid": "", "dot": "2 2.5", "dashdot": "7 2.5 2 2.5", "dash": "6 4"}
 
 
 def write_page(results: Results, path: str | os.PathLike[str], bound: float | None = None) -> None:
@@ -54,7 +50,7 @@ def page_data(results: Results, bound: float | None = None) -> Plain:
                 "label": policy,
                 "colour": look.colour,
                 "dash": look.dash,
-                "swatch": _swatch(look.colour, look.dash),
+                "swatch": swatch(look.colour, look.dash),
                 "off_scale": policy in scale.off_scale,
                 "step": curve["step"].to_list(),
                 "mean": curve["mean"].to_list(),
@@ -79,7 +75,7 @@ def page_data(results: Results, bound: float | None = None) -> Plain:
 def _bound(steps: list[int], bound: float) -> Plain:
     return {
         "label": f"lower bound v* log t, v* = {bound:.3g}",
-        "swatch": _swatch("currentColor", "dash"),
+        "swatch": swatch("currentColor", "dash"),
         "step": steps,
         "value": [bound * math.log(step) for step in steps],
     }
@@ -104,8 +100,8 @@ def _page(results: Results, bound: float | None) -> str:
             "Final regret of each run: a dot is a run, the box holds the middle half, the line in it is the median. "
             "A heavy tail shows here and not in a mean."
         )
-    scripts = ["chart.js", "page.js"] + (["insides.js"] if data["insides"] else [])
-    return Template(_part("page.html")).substitute(
+    scripts = ["chart.js", "curves.js", "page.js"] + (["insides.js"] if data["insides"] else [])
+    return Template(read_part("page.html")).substitute(
         title=escape(f"Regret on {name}: {description}".removesuffix(": ")),
         heading=escape(f"Regret on {name}"),
         description=escape(description),
@@ -113,23 +109,13 @@ def _page(results: Results, bound: float | None) -> str:
         band_note=band_note,
         spread_note=spread_note,
         standings=_standings(results, bound),
-        insides=_part("insides.html") if data["insides"] else "",
+        insides=read_part("insides.html") if data["insides"] else "",
         configuration=_configuration(results.manifest),
-        data=_embedded(data),
-        style=_part("page.css"),
-        script="\n".join(map(_part, scripts)),
+        data=embedded(data),
+        style=read_part("page.css"),
+        script="\n".join(map(read_part, scripts)),
         plotly=get_plotlyjs(),
     )
-
-
-def _part(name: str) -> str:
-    return (files("solid_bandits.report") / name).read_text(encoding="utf-8")
-
-
-def _embedded(data: Plain) -> str:
-    """The data as json without "<", ">" and "&": no label can end the script element in which they lie."""
-    text = json.dumps(data, allow_nan=False)
-    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
 def _standings(results: Results, bound: float | None) -> str:
@@ -145,7 +131,7 @@ def _standings(results: Results, bound: float | None) -> str:
         tags = (
             f'<td data-label="{head}">{escape(cell)}</td>' for head, cell in zip(heads, cells, strict=True)
         )
-        body.append(f"<tr>{_policy_head(policy, styles)}{''.join(tags)}</tr>")
+        body.append(f"<tr>{policy_head(policy, styles[policy])}{''.join(tags)}</tr>")
     if bound is not None:
         value = escape(standings.bound_at_horizon(results, bound))
         rest = "<td></td>" * (len(heads) - 1)
@@ -174,48 +160,13 @@ def _configuration(manifest: Plain) -> str:
     if "wall_seconds" in manifest:
         facts["wall time"] = f"{manifest['wall_seconds']:,.1f} s"
     body = "".join(
-        f'<tr>{_policy_head(policy, styles)}<td class="parameters">{_parameters(parameters)}</td></tr>'
+        f'<tr>{policy_head(policy, styles[policy])}<td class="parameters">{markup.parameters(parameters)}</td></tr>'
         for policy, parameters in configuration["policies"].items()
     )
     raw = json.dumps(manifest, indent=2, ensure_ascii=False)
     return (
-        f"{_facts(facts)}<h3>Policies and their parameters</h3>"
+        f"{markup.facts(facts)}<h3>Policies and their parameters</h3>"
         f'<table class="words stack"><tbody>{body}</tbody></table>'
-        f"<h3>Versions</h3>{_facts(manifest.get('versions', {}))}"
+        f"<h3>Versions</h3>{markup.facts(manifest.get('versions', {}))}"
         f"<details><summary>The whole manifest</summary><pre><code>{escape(raw)}</code></pre></details>"
-    )
-
-
-def _parameters(parameters: Plain) -> str:
-    kind = parameters.get("kind")
-    chips = [f"<code>{escape(str(kind))}</code>"] if kind is not None else []
-    chips += [
-        f"<code>{escape(key)} = {escape(_plain(value))}</code>"
-        for key, value in parameters.items()
-        if key != "kind"
-    ]
-    return "".join(chips)
-
-
-def _facts(facts: Plain) -> str:
-    pairs = (
-        f"<div><dt>{escape(key)}</dt><dd>{escape(_plain(value))}</dd></div>" for key, value in facts.items()
-    )
-    return f"<dl>{''.join(pairs)}</dl>"
-
-
-def _plain(value: Any) -> str:
-    """A manifest's value in words: text as it is, the rest as json."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _policy_head(policy: str, styles: dict[str, Look]) -> str:
-    look = styles[policy]
-    return f'<th scope="row"><div>{_swatch(look.colour, look.dash)}<span>{escape(policy)}</span></div></th>'
-
-
-def _swatch(colour: str, dash: str) -> str:
-    return (
-        f'<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true"><line x1="0" y1="4" x2="22" y2="4" '
-        f'stroke="{colour}" stroke-width="3" stroke-dasharray="{_STROKES[dash]}"/></svg>'
     )

@@ -1,0 +1,63 @@
+"""The command line: arguments in, calls out.
+
+Heavy imports wait inside the functions, so that `--help` and errors in the arguments answer at once.
+"""
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from solid_bandits.cli.bound import bound
+from solid_bandits.cli.compare import compare
+from solid_bandits.cli.policies import policies
+from solid_bandits.cli.reproduce import report, reproduce
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Contextual linear bandits: SOLID and its rivals, compared fairly.",
+)
+for _command in (compare, reproduce, report, bound, policies):
+    app.command()(_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from solid_bandits import __version__
+
+        print(f"solid-bandits {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _commands(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Contextual linear bandits: SOLID and its rivals, compared fairly."""
+
+
+def main() -> None:
+    """Entry point: every error a person can cause is one line and exit status 2."""
+    try:
+        status = app(standalone_mode=False)
+    except typer.TyperException as error:
+        _fail(error.format_message())
+    except (typer.Abort, KeyboardInterrupt):
+        status = INTERRUPTED
+    except OSError as error:
+        _fail(str(error))
+    if status == INTERRUPTED:  # what typer itself makes of Ctrl-C
+        _fail("interrupted before all results were written", status=INTERRUPTED)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _fail(message: str, status: int = 2) -> NoReturn:
+    print(f"solid-bandits: error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(status)

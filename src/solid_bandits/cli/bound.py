@@ -1,0 +1,64 @@
+"""`solid-bandits bound`: the regret lower bound of one problem."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from solid_bandits.cli.errors import bad_arguments, check_writable
+from solid_bandits.cli.problems import (
+    Arms,
+    Contexts,
+    Density,
+    Dim,
+    FirstProb,
+    NoiseStd,
+    ProblemSeed,
+    Source,
+    Xi,
+    choose,
+)
+
+
+def bound(
+    problem: Source,
+    z: Annotated[
+        list[float] | None, typer.Option(help="Also solve (P_z) at this z; repeat for several.")
+    ] = None,
+    tol: Annotated[float, typer.Option(help="Relative width of the certified brackets.")] = 1e-6,
+    out: Annotated[Path | None, typer.Option(help="Directory for bound.png and bound.json.")] = None,
+    xi: Xi = None,
+    first_context_prob: FirstProb = None,
+    contexts: Contexts = None,
+    arms: Arms = None,
+    dim: Dim = None,
+    density: Density = None,
+    problem_seed: ProblemSeed = None,
+    noise_std: NoiseStd = None,
+) -> None:
+    """Compute the regret lower bound of a problem: the constant of log n, certified from both sides."""
+    from rich.console import Console
+
+    from solid_bandits.bounds import lower_bound, lower_bound_at, pure_exploration
+    from solid_bandits.report.bound import bound_tables, check_bound_free, write_bound
+
+    with bad_arguments():
+        chosen = choose(
+            problem, xi, first_context_prob, contexts, arms, dim, density, problem_seed, noise_std
+        )
+    if out is not None:
+        with bad_arguments("--out: "):
+            check_writable(out)
+            check_bound_free(out, chosen.problem)
+    with bad_arguments():
+        answer = lower_bound(chosen.problem, tol=tol)
+        pure = pure_exploration(chosen.problem, tol=tol)
+        at = [lower_bound_at(chosen.problem, value, tol=tol, exploration=pure) for value in z or []]
+    console = Console()
+    console.print(f"{chosen.problem!r}", highlight=False, soft_wrap=True)
+    for table in bound_tables(chosen.problem, answer, pure, at):
+        console.print(table)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        write_bound(chosen.problem, answer, pure, at, out)
+        console.print(f"written to {out}/: bound.png, bound.json", highlight=False, soft_wrap=True)

@@ -1,0 +1,198 @@
+"""`solid-bandits compare`: policies on one problem."""
+
+import signal
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from solid_bandits.cli.errors import bad_arguments, check_writable
+from solid_bandits.cli.problems import (
+    Arms,
+    Contexts,
+    Density,
+    Dim,
+    FirstProb,
+    NoiseStd,
+    ProblemSeed,
+    Source,
+    Xi,
+    choose,
+)
+
+if TYPE_CHECKING:
+    from solid_bandits._types import Plain
+    from solid_bandits.policies.contract import Policy
+    from solid_bandits.problem import Problem
+    from solid_bandits.results import Results
+
+DEFAULT_POLICIES = ["solid", "linucb", "lints", "lints-posterior"]
+
+
+def compare(
+    problem: Source,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A policy by name; repeat for several (default: solid, linucb, lints, lints-posterior)."
+        ),
+    ] = None,
+    horizon: Annotated[int, typer.Option(help="Steps of each run.")] = 50_000,
+    runs: Annotated[int, typer.Option(help="Independent repetitions.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of everything random in the runs.")] = 0,
+    out: Annotated[Path, typer.Option(help="Directory for the results, made if missing.")] = Path("results"),
+    jobs: Annotated[int | None, typer.Option(help="Processes (default: one per core).")] = None,
+    insides: Annotated[
+        bool, typer.Option("--insides", help="Also record and show what goes on in SOLID.")
+    ] = False,
+    xi: Xi = None,
+    first_context_prob: FirstProb = None,
+    contexts: Contexts = None,
+    arms: Arms = None,
+    dim: Dim = None,
+    density: Density = None,
+    problem_seed: ProblemSeed = None,
+    noise_std: NoiseStd = None,
+) -> None:
+    """Play policies on one problem; print a table, write results.parquet, manifest.json, regret.png, report.html."""
+    from solid_bandits import _check
+    from solid_bandits.bounds.record import bound_record
+    from solid_bandits.policies.catalogue import by_name
+    from solid_bandits.results import check_free
+    from solid_bandits.simulation import Plan
+
+    # Everything that can be wrong is found before the first step is played.
+    with bad_arguments():
+        chosen = choose(
+            problem, xi, first_context_prob, contexts, arms, dim, density, problem_seed, noise_std
+        )
+        played = by_name(policy or DEFAULT_POLICIES, chosen.kind, chosen.problem.n_arms)
+        configuration = Plan(chosen.problem, played, horizon, runs, seed, insides).configuration()
+        configuration["problem"]["name"] = chosen.name
+        if jobs is not None:
+            _check.integer("jobs", jobs, least=1)
+    with bad_arguments("--out: "):
+        check_free(out, configuration)
+        check_writable(out)
+
+    # The bound is computed beside the simulation: on a fresh machine its compilation takes as long. The process
+    # is loky's, which does not run the caller's main module again, and leaves Ctrl-C to this one.
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(
+        1, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    ) as beside:
+        bound = beside.submit(bound_record, chosen.problem)
+        results = _simulate_with_progress(chosen.problem, played, horizon, runs, seed, jobs, insides)
+        results.manifest["configuration"] = configuration
+        results.save(out)  # what was played is safe, whatever becomes of the rest
+        results.manifest["lower_bound"] = _outcome(bound, "lower bound")
+        if results.insides is not None:
+            zs = sorted(set(results.insides["normalisation"].drop_nulls())) if results.insides.height else []
+            targets = _outcome(beside.submit(_targets_of, chosen.problem, zs), "optimal policies")
+            if "reason" not in targets:
+                results.manifest["targets"] = targets
+    _write(results, out)
+
+
+def _targets_of(problem: "Problem", zs: list[float]) -> "Plain":
+    """ω*_z and λ* at each normalisation that SOLID used; null where (P_z) is infeasible or has no solution."""
+    from solid_bandits.bounds import lower_bound_at, pure_exploration
+
+    at: list[Plain] = []
+    exploration = None
+    for z in zs:
+        try:
+            exploration = exploration or pure_exploration(problem, tol=1e-4)
+            answer = lower_bound_at(problem, z, tol=1e-4, exploration=exploration)
+        except ValueError:
+            at.append({"z": z, "omega": None, "multiplier": None, "value": None})
+        else:
+            omega = answer.policy.tolist()
+            at.append({"z": z, "omega": omega, "multiplier": answer.multiplier, "value": answer.value})
+    return {"context_probs": problem.context_probs.tolist(), "n_arms": problem.n_arms, "at": at}
+
+
+def _outcome(awaited: "Future[Plain]", what: str) -> "Plain":
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not awaited.done():
+        console.print(f"waiting for the {what}", highlight=False)
+    try:
+        outcome = awaited.result()
+    except Exception as error:  # a figure without its dashed line is no reason to lose a finished simulation
+        outcome = {"reason": f"{type(error).__name__}: {error}"}
+    if "reason" in outcome:
+        console.print(f"no {what} drawn: {outcome['reason']}", highlight=False, soft_wrap=True)
+    return outcome
+
+
+def _simulate_with_progress(
+    problem: "Problem",
+    policies: "Mapping[str, Policy]",
+    horizon: int,
+    runs: int,
+    seed: int,
+    jobs: int | None,
+    insides: bool,
+) -> "Results":
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from solid_bandits.simulation import simulate
+
+    console = Console(stderr=True)
+    console.print(
+        f"{problem!r}: {len(policies)} policies, {runs} runs of {horizon:,} steps each",
+        highlight=False,
+        soft_wrap=True,
+    )
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("compiling", total=1.0)
+
+        def show(fraction: float) -> None:
+            bar.update(task, completed=fraction, description="simulating" if fraction > 0 else "compiling")
+
+        return simulate(
+            problem, policies, horizon, runs=runs, seed=seed, jobs=jobs, progress=show, insides=insides
+        )
+
+
+def _write(results: "Results", out: Path) -> None:
+    from rich.console import Console
+
+    from solid_bandits.report.figure import write_figure
+    from solid_bandits.report.page import write_page
+    from solid_bandits.report.table import final_table
+
+    constant = results.manifest["lower_bound"].get("value")
+    results.save(out)
+    write_figure(results, out / "regret.png", bound=constant)
+    write_page(results, out / "report.html", bound=constant)
+    console = Console()
+    console.print(final_table(results, bound=constant))
+    if constant is not None:
+        console.print(f"v* = {constant:.6g}, the constant of the regret lower bound", highlight=False)
+    console.print(
+        f"simulated in {results.manifest['wall_seconds']:.1f} s; written to {out}/: results.parquet, "
+        "manifest.json, regret.png, report.html",
+        highlight=False,
+        soft_wrap=True,
+    )

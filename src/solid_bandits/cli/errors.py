@@ -1,0 +1,28 @@
+"""What a person did wrong, in one line."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+
+@contextmanager
+def bad_arguments(prefix: str = "") -> Iterator[None]:
+    """Turn the ValueErrors of the library's checks into one-line errors; those of a bug elsewhere keep their trace."""
+    try:
+        yield
+    except ValueError as error:
+        raise typer.TyperException(prefix + str(error)) from None
+
+
+def check_writable(out: Path) -> None:
+    """Find out now, not after the simulation, whether `out` can be made and written to."""
+    home = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
+    if not home.is_dir():
+        raise ValueError(
+            f"path is {os.fspath(out)!r}, but {os.fspath(home)!r} is a file; give another directory"
+        )
+    if not os.access(home, os.W_OK | os.X_OK):
+        raise ValueError(f"path is {os.fspath(out)!r}, which may not be written to; give another directory")

@@ -1,0 +1,166 @@
+"""`solid-bandits reproduce`: the paper's experiments, or one's own; `solid-bandits report`: their pages again."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from solid_bandits.cli.errors import bad_arguments
+
+if TYPE_CHECKING:
+    from solid_bandits.experiments.experiment import Experiment
+    from solid_bandits.workers import Workers
+
+
+def reproduce(
+    experiment: Annotated[
+        list[str] | None,
+        typer.Argument(help="Names of experiments (see --list), all, or .toml files of your own."),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="quick (minutes for all of them) or paper (100 runs, the paper's horizons).")
+    ] = "quick",
+    out: Annotated[
+        Path | None, typer.Option(help="Directory for results and report (default: reproduction/SCALE).")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes (default: one per core).")] = None,
+    backend: Annotated[str, typer.Option(help="local, or dask: a running Dask cluster.")] = "local",
+    address: Annotated[str | None, typer.Option(help="dask: HOST:PORT of the scheduler.")] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the experiments with size and estimated time, and exit.")
+    ] = False,
+) -> None:
+    """Play experiments and report on the paper's claims; run it again after an interruption and it goes on.
+
+    Writes results, one figure per experiment, report.html and report.md into the directory.
+    """
+    from solid_bandits.experiments.experiment import NAMES, load
+
+    if list_:
+        _list(experiment or [*NAMES], scale)
+        return
+    if not experiment:
+        raise typer.TyperException(
+            f"no experiment named; give all, a .toml file, or one of {', '.join(NAMES)}"
+        )
+    with bad_arguments():
+        chosen = [load(name, scale) for name in _names(experiment)]
+        workers = _workers(backend, address, jobs)
+    _play(chosen, out or Path("reproduction") / scale, workers)
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(help="A directory that `reproduce` wrote.")],
+) -> None:
+    """Write figures, report.html and report.md of a directory again, from its results."""
+    with bad_arguments():
+        _report(directory)
+
+
+def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
+    from solid_bandits.cli.progress import Display
+    from solid_bandits.experiments.engine import play
+    from solid_bandits.workers import WorkersLostError
+
+    again = "what is finished is kept; the same command goes on from here"
+    with Display(workers.count) as display:
+        try:
+            with bad_arguments():
+                play(chosen, out, workers, display)
+        except KeyboardInterrupt:
+            # The display has the counts; main() turns the interrupt into the exit status.
+            display.say(
+                f"interrupted after {display.done:,} of {display.tasks:,} tasks, all kept in {out}; {again}"
+            )
+            raise
+        except WorkersLostError as error:
+            raise typer.TyperException(f"{error}; {again}") from None
+        except OSError as error:
+            raise typer.TyperException(
+                f"{out} cannot be written to ({error.strerror or error}); {again} once there is room"
+            ) from None
+        finally:
+            close = getattr(workers, "close", None)
+            if close is not None:
+                close()
+    with bad_arguments():
+        _report(out)
+
+
+def _workers(backend: str, address: str | None, jobs: int | None) -> "Workers":
+    from solid_bandits import _check
+    from solid_bandits.workers import DaskCluster, Processes
+
+    if _check.choice("backend", backend, ("local", "dask")) == "dask":
+        if address is None:
+            raise ValueError("address is missing; give --address HOST:PORT of the Dask scheduler")
+        if jobs is not None:
+            raise ValueError(f"jobs is {jobs}, but the cluster has its own workers; leave it out")
+        return DaskCluster(address)
+    if address is not None:
+        raise ValueError(f"address is {address!r}, which belongs to --backend dask; leave it out")
+    return Processes(jobs)
+
+
+def _names(given: list[str]) -> list[str]:
+    """The names meant, each once."""
+    from solid_bandits.experiments.experiment import NAMES, ON_THEIR_OWN
+
+    every = [name for name in NAMES if name not in ON_THEIR_OWN]
+    return list(dict.fromkeys(name for one in given for name in (every if one == "all" else [one])))
+
+
+def _list(names: list[str], scale: str) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from solid_bandits._words import duration
+    from solid_bandits.experiments.estimate import experiment_seconds
+    from solid_bandits.experiments.experiment import ON_THEIR_OWN, SCALES, load
+
+    cores = os.cpu_count() or 1
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for heading in ("experiment", "parts x\npolicies", *(f"{one}:\ntime on {cores} cores" for one in SCALES)):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("what")
+    reasons = []
+    for name in _names(names):
+        try:
+            loaded = [load(name, one) for one in SCALES]
+        except ValueError as error:
+            if name not in ON_THEIR_OWN:
+                raise typer.TyperException(str(error)) from None
+            reasons.append(f"{name}: {error}")
+            table.add_row(name, "", "", "", "needs its data, see below")
+            continue
+        sizes = [
+            f"{one.steps / 1e6:,.3g} M steps, {duration(experiment_seconds(one) / cores)}" for one in loaded
+        ]
+        policies = sorted({len(part.plan.policies) for part in loaded[-1].parts})
+        width = f"{policies[0]}" if len(policies) == 1 else f"{policies[0]}-{policies[-1]}"
+        table.add_row(name, f"{len(loaded[-1].parts)} x {width}", *sizes, loaded[-1].title)
+    console = Console()
+    console.print(table)
+    console.print(
+        "times are estimates; the first run also compiles, for two or three minutes", highlight=False
+    )
+
+
+def _report(out: Path) -> None:
+    from rich.console import Console
+
+    from solid_bandits.experiments.engine import outcomes
+    from solid_bandits.report.directory import write_report
+    from solid_bandits.report.verdicts import verdict_table
+
+    found = outcomes(out)
+    if not found:
+        raise ValueError(
+            f"directory is {os.fspath(out)!r}, which holds no finished experiment; run reproduce first"
+        )
+    written = write_report(found, out)
+    console = Console()
+    console.print(verdict_table(found))
+    console.print(f"written to {out}/: {', '.join(written)}", highlight=False, soft_wrap=True)

@@ -1,0 +1,96 @@
+"""One (problem, policy, seed) gives one trace. No policy mathematics here."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits._compile import jit
+from solid_bandits._types import Floats, Ints, Plain, Words
+from solid_bandits.policies.contract import CompiledAgent, Policy, act, update
+from solid_bandits.problem import Problem
+from solid_bandits.stream import ENVIRONMENT, POLICY, make_stream, normal, uniform
+
+
+class Truth(NamedTuple):
+    """What the loop knows and a policy does not."""
+
+    means: Floats
+    gaps: Floats
+    context_edges: Floats
+    """ρ summed up to each context."""
+    noise_std: float
+
+
+class Trace(NamedTuple):
+    """What one run records, at each checkpoint."""
+
+    steps: Ints
+    regret: Floats
+    explored: Ints
+
+
+@jit
+def _loop(
+    agent: CompiledAgent, truth: Truth, trace: Trace, environment: Words, first: int, last: int
+) -> None:
+    """Play from checkpoint `first` - 1 (the start, if 0) to checkpoint `last` - 1.
+
+    One context and one noise are drawn per step, whatever the policy does.
+    """
+    step = trace.steps[first - 1] if first > 0 else 0
+    regret = trace.regret[first - 1] if first > 0 else 0.0
+    explored = trace.explored[first - 1] if first > 0 else 0
+    last_context = truth.context_edges.shape[0] - 1
+    for checkpoint in range(first, last):
+        while step < trace.steps[checkpoint]:
+            step += 1
+            point = uniform(environment)
+            noise = truth.noise_std * normal(environment)
+            context = 0
+            while context < last_context and point >= truth.context_edges[context]:
+                context += 1
+            arm, explores = act(agent, context)
+            update(agent, context, arm, truth.means[context, arm] + noise)
+            regret += truth.gaps[context, arm]
+            if explores:
+                explored += 1
+        trace.regret[checkpoint] = regret
+        trace.explored[checkpoint] = explored
+
+
+def checkpoints(horizon: int, count: int = 200) -> Ints:
+    """At most `count` steps from 1 to `horizon`, half of them evenly spaced in time and half in log time."""
+    even = np.linspace(1, horizon, count // 2)
+    log = np.geomspace(1, horizon, count - count // 2)
+    steps: Ints = np.unique(np.concatenate([even, log]).round().astype(np.int64))
+    return steps
+
+
+def play(problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints) -> Trace:
+    """Run number `run` of a policy: its contexts and noise depend on seed and run only, not on the policy."""
+    agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps)
+    _loop(agent, truth, trace, environment, 0, len(steps))
+    return trace
+
+
+def play_recorded(
+    problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints
+) -> tuple[Trace, list[Plain]]:
+    """The same run, with the policy's insides at each checkpoint where it shows any."""
+    agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps)
+    rows = []
+    for checkpoint in range(len(steps)):
+        _loop(agent, truth, trace, environment, checkpoint, checkpoint + 1)
+        insides = policy.insides(agent)
+        if insides is not None:
+            rows.append({"run": run, "step": int(steps[checkpoint]), **insides})
+    return trace, rows
+
+
+def _begin(
+    problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints
+) -> tuple[CompiledAgent, Truth, Trace, Words]:
+    truth = Truth(problem.means, problem.gaps, np.cumsum(problem.context_probs), problem.noise_std)
+    agent = policy.start(problem.view(horizon), make_stream(seed, run, POLICY))
+    trace = Trace(steps, np.zeros(len(steps)), np.zeros(len(steps), dtype=np.int64))
+    return agent, truth, trace, make_stream(seed, run, ENVIRONMENT)

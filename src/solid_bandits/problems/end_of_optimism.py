@@ -1,0 +1,22 @@
+"""The one-context problem of "The end of optimism?" (Lattimore and Szepesvári 2017)."""
+
+from solid_bandits import _check
+from solid_bandits.problem import Problem
+
+
+def end_of_optimism(xi: float = 0.1, noise_std: float = 1.0) -> Problem:
+    """Build the problem that optimism fails on: θ* = e₁, arms e₂, (1 - ξ, 2ξ) and e₁.
+
+    Arm e₂ is bad and tells the other two apart; optimistic policies pull it too rarely and pay for the arm that is ξ
+    worse than the best. The best arm is the last one, so that breaking ties by index helps nobody.
+
+    Args:
+        xi: in (0, 1).
+        noise_std: σ.
+
+    """
+    xi = _check.number("xi", xi, above=0)
+    if xi >= 1:
+        raise ValueError(f"xi is {xi!r}; give a number in (0, 1)")
+    features: list[list[list[float]]] = [[[0, 1], [1 - xi, 2 * xi], [1, 0]]]
+    return Problem(features, theta=[1, 0], noise_std=noise_std)

@@ -1,0 +1,216 @@
+"""Who does the work: processes of this machine, or a Dask cluster. Tasks in, what they return out, in any order.
+
+A task is a function and its arguments; what it returns must not depend on where it runs. A worker that dies takes its
+task with it: the task is given to another.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from importlib import import_module
+from itertools import islice
+from typing import Any, NamedTuple, Protocol
+
+import joblib
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
+from solid_bandits import _check
+from solid_bandits._compile import package_stamp
+from solid_bandits._types import Plain
+
+MOST_DEATHS = 3
+"""How often in a row workers may die without one task being finished before it is the tasks that are suspected."""
+
+# Runs are what is played in parallel; threads of linear algebra below them would fight for the same cores.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+
+
+class Task(NamedTuple):
+    """Something to do."""
+
+    key: Hashable
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class WorkersLostError(RuntimeError):
+    """The workers died again and again, or could not be reached."""
+
+
+class Workers(Protocol):
+    """Whoever does tasks."""
+
+    @property
+    def count(self) -> int:
+        """How many tasks are done at a time."""
+
+    @property
+    def share_compiled_code(self) -> bool:
+        """Whether what one of them compiles, the others load."""
+
+    def do(self, tasks: Sequence[Task]) -> Iterator[tuple[Hashable, Any]]:
+        """Do the tasks; yield key and returned value of each when it is done."""
+
+
+class Processes:
+    """Processes of this machine, one per core unless `jobs` says otherwise; a single one is this process itself."""
+
+    share_compiled_code = True
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self.count = joblib.cpu_count() if jobs is None else _check.integer("jobs", jobs, least=1)
+
+    def do(self, tasks: Sequence[Task]) -> Iterator[tuple[Hashable, Any]]:
+        """Do the tasks; after the death of a worker, what was not finished is done by new ones."""
+        if self.count == 1 or len(tasks) == 1:
+            for task in tasks:
+                yield task.key, task.function(*task.arguments)
+            return
+        left = {task.key: task for task in tasks}
+        deaths = 0
+        while left:
+            before = len(left)
+            try:
+                yield from self._attempt(left)
+            except BrokenProcessPool as error:
+                deaths = 1 if len(left) < before else deaths + 1
+                if deaths >= MOST_DEATHS:
+                    raise WorkersLostError(
+                        f"worker processes died {deaths} times in a row without finishing a task "
+                        f"({str(error).splitlines()[0]}); is there enough memory? Try fewer jobs"
+                    ) from None
+
+    def _attempt(self, left: dict[Hashable, Task]) -> Iterator[tuple[Hashable, Any]]:
+        """Do the tasks of `left` and take out what is done, until all are or a worker dies."""
+        executor = get_reusable_executor(
+            self.count, timeout=600, initializer=_begin, initargs=(os.getpid(),), env=ONE_THREAD
+        )
+        waiting = iter(list(left.values()))
+        futures: dict[Future[Any], Hashable] = {}
+
+        def submit(count: int) -> None:
+            for task in islice(waiting, count):
+                futures[executor.submit(task.function, *task.arguments)] = task.key
+
+        finished = False
+        try:
+            # No more than the workers are soon to take: an executor with a long queue cannot be ended at once.
+            submit(2 * self.count)
+            while futures:
+                done, _ = wait(futures, return_when=FIRST_COMPLETED)
+                # What was finished before a worker died is taken first: it need not be done again.
+                for future in sorted(done, key=lambda one: one.exception() is not None):
+                    result = future.result()
+                    key = futures.pop(future)
+                    del left[key]
+                    submit(1)
+                    yield key, result
+            finished = True
+        finally:
+            if not finished:  # an error, an interrupt, or a caller that wants no more
+                executor.shutdown(wait=True, kill_workers=True)
+
+
+def _begin(parent: int) -> None:
+    """What a worker process does first."""
+    # Ctrl-C reaches every process of the terminal: one message, not one traceback each.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def end_with_the_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    # A parent that is killed cannot tell its workers; without this they would go on for nobody.
+    threading.Thread(target=end_with_the_parent, daemon=True).start()
+
+
+class DaskCluster:
+    """The workers of a running Dask cluster, which have the same version of this package installed.
+
+    Args:
+        address: HOST:PORT of the cluster's scheduler.
+
+    """
+
+    share_compiled_code = False  # the workers may be on several machines
+
+    def __init__(self, address: str) -> None:
+        try:
+            distributed: Any = import_module("distributed")
+        except ImportError:
+            raise ValueError(
+                "backend is 'dask', which is not installed; run: pip install 'solid-bandits[dask]'"
+            ) from None
+        try:
+            self._client = distributed.Client(address, timeout=10)
+        except (OSError, ValueError, TypeError) as error:
+            raise ValueError(
+                f"address is {address!r}, where no Dask scheduler answers ({_first_line(error)}); start one with "
+                "`dask scheduler` and give its HOST:PORT"
+            ) from None
+        try:
+            self._check_workers(address)
+        except BaseException:
+            self._client.close()
+            raise
+        self.count = sum(self._client.nthreads().values())
+
+    def _check_workers(self, address: str) -> None:
+        if not self._client.nthreads():
+            raise ValueError(
+                f"address is {address!r}, a Dask scheduler without workers; start some with "
+                f"`dask worker {address} --nthreads 1`"
+            )
+        try:
+            stamps: Mapping[str, Plain] = self._client.run(identity)
+        except Exception as error:  # whatever a worker without this package raises
+            raise ValueError(
+                f"the workers at {address!r} cannot run solid-bandits ({_first_line(error)}); "
+                "install the same version there"
+            ) from None
+        for worker, stamp in stamps.items():
+            if stamp != identity():
+                raise ValueError(
+                    f"worker {worker} has {stamp}, here is {identity()}; install the same versions on all machines"
+                )
+
+    def do(self, tasks: Sequence[Task]) -> Iterator[tuple[Hashable, Any]]:
+        """Do the tasks; the scheduler gives those of a dead worker to another."""
+        distributed: Any = import_module("distributed")
+        futures = {
+            self._client.submit(task.function, *task.arguments, pure=False): task.key for task in tasks
+        }
+        try:
+            for future in distributed.as_completed(futures):
+                try:
+                    result = future.result()
+                except distributed.KilledWorker as error:
+                    raise WorkersLostError(
+                        f"Dask workers died again and again ({_first_line(error)})"
+                    ) from None
+                yield futures.pop(future), result
+                future.release()
+        finally:
+            self._client.cancel(list(futures), force=True)
+
+    def close(self) -> None:
+        """Leave the cluster; it goes on running."""
+        self._client.close()
+
+
+def identity() -> Plain:
+    """What must be the same wherever tasks of one experiment run: results are compared to the last bit."""
+    from importlib.metadata import version
+
+    return {"code": package_stamp()[:16], **{name: version(name) for name in ("numpy", "numba")}}
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,212 @@
+"""Experiments as data: the paper's own, and errors in a user's file that name the line."""
+
+import re
+
+import numpy as np
+import pytest
+
+import solid_bandits as sb
+from solid_bandits.experiments.estimate import experiment_seconds
+from solid_bandits.experiments.experiment import NAMES, ON_THEIR_OWN, NewEachRun, load
+
+GOOD = """
+title = "Mine"
+horizon = 300
+runs = 4
+seed = 2
+
+[quick]
+runs = 2
+
+[[problem]]
+label = "easy"
+kind = "toy"
+parameters = { xi = 0.3 }
+
+[[problem]]
+label = "own"
+file = "mine.npz"
+horizon = 200
+
+[[problem]]
+label = "new"
+kind = "random"
+new_each_run = true
+parameters = { n_contexts = 2, n_arms = 3, dim = 3, seed = 7 }
+quick = { play = false }
+
+[[policy]]
+name = "solid"
+parameters = { z0 = 5.0 }
+
+[[policy]]
+label = "TS"
+name = "lints-posterior"
+problems = ["easy", "new"]
+
+[[policy]]
+name = "greedy"
+quick = false
+
+[[claim]]
+text = "SOLID beats TS."
+source = "ours"
+rule = "less"
+policies = ["SOLID"]
+against = ["TS"]
+parts = ["easy"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    sb.problems.random(2, 3, 3, seed=1).save(tmp_path / "mine.npz")
+    return tmp_path
+
+
+def written(folder, text):
+    (folder / "mine.toml").write_text(text, encoding="utf-8")
+    return folder / "mine.toml"
+
+
+def test_a_file_gives_problems_policies_and_sizes(folder):
+    experiment = load(written(folder, GOOD), "paper")
+    assert (experiment.name, experiment.title, experiment.scale) == ("mine", "Mine", "paper")
+    easy, own, new = (part.plan for part in experiment.parts)
+    assert [part.slug for part in experiment.parts] == ["easy", "own", "new"]
+    assert easy.problem.fingerprint == sb.problems.toy(xi=0.3).fingerprint
+    assert own.problem.fingerprint == sb.Problem.load(folder / "mine.npz").fingerprint
+    assert new.problem_of(3).fingerprint == sb.problems.random(2, 3, 3, seed=10).fingerprint
+    assert [(plan.horizon, plan.runs, plan.seed) for plan in (easy, own, new)] == [
+        (300, 4, 2),
+        (200, 4, 2),
+        (300, 4, 2),
+    ]
+    assert list(easy.policies) == ["SOLID", "TS", "Greedy"]
+    assert list(own.policies) == ["SOLID", "Greedy"]
+    # The catalogue's parameters for the kind of problem, with the file's on top.
+    assert easy.policies["SOLID"] == sb.Solid(z0=5.0)
+    assert new.policies["SOLID"] == sb.Solid(z0=5.0, initial_multiplier=50.0)
+    assert experiment.steps == 300 * 4 * 3 + 200 * 4 * 2 + 300 * 4 * 3
+    assert [claim.text for claim in experiment.claims] == ["SOLID beats TS."]
+
+
+def test_the_quick_scale_takes_what_the_file_says(folder):
+    experiment = load(written(folder, GOOD), "quick")
+    assert [part.label for part in experiment.parts] == ["easy", "own"]
+    assert [part.plan.runs for part in experiment.parts] == [2, 2]
+    assert list(experiment.parts[0].plan.policies) == ["SOLID", "TS"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("horizon = 300", "horizon = ", 3, "not TOML: Invalid value"),
+        ("horizon = 300", "horizons = 300", 3, "key is 'horizons'; did you mean 'horizon'?"),
+        ("horizon = 300", "", 1, "horizon is missing"),
+        ("runs = 4", "runs = true", 4, "runs is True; give a whole number"),
+        ("runs = 4", "runs = 0", 4, "runs is 0; give a whole number >= 1"),
+        ("[quick]\nruns = 2", '[quick]\nruns = "2"', 8, "runs is '2'; give a whole number"),
+        ('kind = "toy"', 'kind = "toyy"', 12, "kind is 'toyy'; did you mean 'toy'?"),
+        ('kind = "toy"', "", 10, "kind is missing; give one of toy, random"),
+        ("{ xi = 0.3 }", "{ xi = 3 }", 13, "xi is 3.0; give a number in (0, 1)"),
+        ("{ xi = 0.3 }", "{ arms = 3 }", 13, "unexpected keyword argument 'arms'"),
+        ("parameters = { xi = 0.3 }", "new_each_run = true", 13, "a toy problem is always the same"),
+        ('"mine.npz"', '"other.npz"', 17, "other.npz' cannot be read (No such file or directory)"),
+        ('file = "mine.npz"', 'file = "mine.npz"\nkind = "toy"', 17, "file is given together with kind"),
+        ('name = "solid"', 'name = "sold"', 28, "name is 'sold'; did you mean 'solid'?"),
+        ('name = "solid"', "", 27, "name is missing"),
+        ("{ z0 = 5.0 }", "{ z = 5.0 }", 29, "parameter is 'z'; did you mean 'z0'?"),
+        ("{ z0 = 5.0 }", "{ z0 = -5.0 }", 29, "z0 is -5.0; give a finite number > 0"),
+        ('["easy", "new"]', '["easy", "knew"]', 34, "problems is 'knew'; did you mean 'new'?"),
+        ('label = "TS"', 'label = "SOLID"', 32, "label is 'SOLID', which another policy has"),
+        ('label = "own"', 'label = "easy"', 16, "label is 'easy', which another problem has"),
+        ('name = "greedy"', 'name = "ucb1"', 37, "features has 2 contexts; UCB1 takes one"),
+        ('against = ["TS"]', 'against = ["T"]', 45, "against is 'T'; did you mean 'TS'?"),
+        ('rule = "less"', 'rule = "lesser"', 43, "rule is 'lesser'; did you mean 'less'?"),
+        ('parts = ["easy"]', 'parts = ["hard"]', 46, "parts is 'hard'"),
+    ],
+)
+def test_errors_name_file_line_and_remedy(folder, old, new, line, message):
+    assert GOOD.count(old) == 1
+    with pytest.raises(ValueError, match=re.escape("mine.toml")) as caught:
+        load(written(folder, GOOD.replace(old, new)))
+    assert f"line {line}" in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_files_that_are_not_there_or_not_text(tmp_path):
+    with pytest.raises(ValueError, match=r"nothing.toml' cannot be read \(No such file"):
+        load(tmp_path / "nothing.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="not UTF-8"):
+        load(tmp_path / "bytes.toml")
+    with pytest.raises(ValueError, match="experiment is 'toi'; did you mean 'toy'"):
+        load("toi")
+    with pytest.raises(ValueError, match="scale is 'slow'; choose from quick, paper"):
+        load("toy", "slow")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ON_THEIR_OWN])
+def test_the_papers_experiments(name):
+    """Every one loads at both scales, has claims, compares with posterior Thompson sampling, and SOLID comes first."""
+    for scale in ("quick", "paper"):
+        experiment = load(name, scale)
+        assert experiment.claims
+        assert experiment.about
+        assert len({part.slug for part in experiment.parts}) == len(experiment.parts)
+        for part in experiment.parts:
+            assert "LinTS (posterior)" in part.plan.policies
+            assert isinstance(next(iter(part.plan.policies.values())), sb.Solid)
+            assert np.isclose(part.plan.problem_of(0).context_probs.sum(), 1)
+        if scale == "paper":
+            most = max(part.plan.horizon for part in experiment.parts)
+            assert all(part.plan.runs == 100 for part in experiment.parts if part.plan.horizon <= 100_000)
+            assert most >= 50_000
+    assert 0 < experiment_seconds(load(name, "quick")) < experiment_seconds(load(name, "paper"))
+
+
+def test_the_toy_and_the_random_problems_are_the_papers():
+    toy = load("toy", "paper")
+    assert [part.plan.problem.context_probs[0] for part in toy.parts] == pytest.approx([0.5, 0.9, 0.99])
+    assert {part.plan.problem.noise_std for part in toy.parts} == {0.5}
+    assert toy.parts[0].plan.policies["SOLID"] == sb.Solid.paper_toy()
+    random = load("random", "paper")
+    for part, arms in zip(random.parts, (4, 8, 16, 32), strict=True):
+        problem = part.plan.problem_of(5)
+        assert (problem.n_contexts, problem.n_arms, problem.dim, problem.noise_std) == (4, arms, 8, 1.0)
+        assert part.plan.policies["SOLID"] == sb.Solid.paper_random(arms)
+        assert ("OAM, every round" in part.plan.policies) == (arms <= 8)
+        assert part.plan.policies["OAM"].resolve_every == 100
+
+
+def test_the_ablations_change_one_thing_each():
+    """All but the switched parameter are the appendix's defaults."""
+    defaults = sb.Solid(z0=30, initial_multiplier=0, policy_step=0.1, multiplier_step=0.5)
+    switched = {
+        "ablation-z0": {"z0"},
+        "ablation-lambda1": {"initial_multiplier"},
+        "ablation-policy-step": {"policy_step"},
+        "ablation-multiplier-step": {"multiplier_step"},
+        "ablation-schedule": {"schedule", "z0"},
+        "ablation-reset": {"reset_at_phase", "z0"},
+        "ablation-tracking": {"arm_choice"},
+        "ablation-exploit-test": {"exploit_test"},
+    }
+    for name, allowed in switched.items():
+        changed = set()
+        for part in load(name).parts:
+            assert part.plan.problem.noise_std == 1.0
+            for policy in part.plan.policies.values():
+                if isinstance(policy, sb.Solid):
+                    changed |= {
+                        key for key, value in policy.describe().items() if value != defaults.describe()[key]
+                    }
+        assert changed == allowed
+
+
+def test_a_new_problem_in_each_run_is_the_same_in_every_process():
+    family = NewEachRun("random", {"n_arms": 4, "seed": 3})
+    assert family(2).fingerprint == NewEachRun("random", {"n_arms": 4, "seed": 3})(2).fingerprint
+    assert family(2).fingerprint == sb.problems.random(n_arms=4, seed=5).fingerprint
+    assert len({family(run).fingerprint for run in range(5)}) == 5
