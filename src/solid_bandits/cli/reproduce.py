@@ -38,7 +38,7 @@ def reproduce(
     from solid_bandits.experiments.experiment import NAMES, load
 
     if list_:
-        _list(experiment or [*NAMES], scale)
+        _list(experiment or [*NAMES])
         return
     if not experiment:
         raise typer.TyperException(
@@ -111,7 +111,7 @@ def _names(given: list[str]) -> list[str]:
     return list(dict.fromkeys(name for one in given for name in (every if one == "all" else [one])))
 
 
-def _list(names: list[str], scale: str) -> None:
+def _list(names: list[str]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -122,30 +122,33 @@ def _list(names: list[str], scale: str) -> None:
 
     cores = os.cpu_count() or 1
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for heading in ("experiment", "parts x\npolicies", *(f"{one}:\ntime on {cores} cores" for one in SCALES)):
-        table.add_column(heading, no_wrap=True)
+    table.add_column("experiment", no_wrap=True)
+    for scale in SCALES:
+        table.add_column(f"{scale}: steps,\ntime on {cores} cores", no_wrap=True)
     table.add_column("what")
-    reasons = []
+    notes = [
+        "Times are estimates; the first run also compiles, for two or three minutes.",
+        f"`all` is every one but {', '.join(ON_THEIR_OWN)}.",
+    ]
     for name in _names(names):
         try:
-            loaded = [load(name, one) for one in SCALES]
+            loaded = [load(name, scale) for scale in SCALES]
         except ValueError as error:
             if name not in ON_THEIR_OWN:
                 raise typer.TyperException(str(error)) from None
-            reasons.append(f"{name}: {error}")
-            table.add_row(name, "", "", "", "needs its data, see below")
+            notes.append(f"{name}: {error}")
+            table.add_row(name, "", "", "needs its data, see below")
             continue
-        sizes = [
-            f"{one.steps / 1e6:,.3g} M steps, {duration(experiment_seconds(one) / cores)}" for one in loaded
-        ]
-        policies = sorted({len(part.plan.policies) for part in loaded[-1].parts})
-        width = f"{policies[0]}" if len(policies) == 1 else f"{policies[0]}-{policies[-1]}"
-        table.add_row(name, f"{len(loaded[-1].parts)} x {width}", *sizes, loaded[-1].title)
+        sizes = [f"{_count(one.steps)}, {duration(experiment_seconds(one) / cores)}" for one in loaded]
+        table.add_row(name, *sizes, loaded[-1].title)
     console = Console()
     console.print(table)
-    console.print(
-        "times are estimates; the first run also compiles, for two or three minutes", highlight=False
-    )
+    for note in notes:
+        console.print(note, highlight=False, soft_wrap=True, markup=False)
+
+
+def _count(steps: int) -> str:
+    return f"{steps / 1e9:.1f} billion" if steps >= 1e9 else f"{steps / 1e6:.3g} million"
 
 
 def _report(out: Path) -> None:
