@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import solid_bandits
+from solid_bandits.experiments.experiment import load
 
 DOCS = Path(__file__).parent.parent / "docs"
 MODULES = [info.name for info in pkgutil.walk_packages(solid_bandits.__path__, "solid_bandits.")]
@@ -52,6 +53,26 @@ def test_every_line_of_algorithm_1_is_quoted_in_the_code():
         "Update V_t, U_t",
     ):
         assert re.search(rf"# Alg\. 1: .*{re.escape(words)}", source), words
+
+
+def test_the_table_of_rules_is_the_codes():
+    from solid_bandits.experiments.claims import RULES
+
+    rows = [f"| {name} | {rule.words} |" for name, rule in RULES.items()]
+    expected = "\n".join(["| rule | says, and how it is judged |", "|---|---|", *rows]) + "\n"
+    assert (DOCS / "_tables" / "rules.md").read_text(encoding="utf-8") == expected
+
+
+def test_the_example_of_an_experiment_is_one(tmp_path):
+    text = (DOCS / "experiments.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)
+    (tmp_path / "mine.toml").write_text(example, encoding="utf-8")
+    solid_bandits.problems.random(seed=1).save(tmp_path / "mine.npz")
+    paper, quick = (load(tmp_path / "mine.toml", scale) for scale in ("paper", "quick"))
+    assert [part.plan.horizon for part in paper.parts] == [20_000, 10_000]
+    assert [part.plan.horizon for part in quick.parts] == [2_000]
+    assert list(paper.parts[0].plan.policies) == ["SOLID, z₀ = 10", "SOLID, z₀ = 100", "LinTS (posterior)"]
+    assert len(paper.claims) == 1
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
