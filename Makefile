@@ -3,10 +3,11 @@
 # make lint    formatting, linting and types
 # make docs    the documentation, into docs/_build/html
 # make bench   steps per second beside the plain NumPy reference
+# make reproduction   every experiment of the paper at its scale; figures and docs/reproduction.md from it
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format docs bench clean
+.PHONY: demo test lint format docs bench reproduction clean
 
 demo: .venv/run
 	rm -rf demo
@@ -32,6 +33,13 @@ docs: .venv/docs
 
 bench: .venv/test
 	$(BIN)/python benchmarks/policies.py
+
+# Goes on where it was interrupted; raw results stay out of the repository.
+reproduction: .venv/run
+	$(BIN)/solid-bandits reproduce all --scale paper --out reproduction/paper
+	rm -rf docs/figures
+	cp -r reproduction/paper/figures docs/figures
+	cp reproduction/paper/report.md docs/reproduction.md
 
 clean:
 	rm -rf .venv demo docs/_build

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 # What `--list` says of the experiments that it does not load.
-OUTSIZED = {"jester": ("0.8 million, minutes", "800 million, days", "Jokes for users (needs Jester's ratings)")}
+OUTSIZED = {
+    "jester": ("0.8 million, minutes", "800 million, days", "Jokes for users (needs Jester's ratings)")
+}
 
 
 def reproduce(

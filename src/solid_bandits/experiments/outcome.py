@@ -7,6 +7,9 @@ from typing import Any
 from solid_bandits._types import Plain
 from solid_bandits.results import Results
 
+OURS = "ours"
+"""The source of a claim that is not the paper's."""
+
 
 @dataclass(frozen=True)
 class Claim:

@@ -13,12 +13,11 @@ from solid_bandits._types import Floats, Plain
 from solid_bandits._words import duration
 from solid_bandits.experiments.claims import METRICS, RULES
 from solid_bandits.experiments.experiment import NAMES
-from solid_bandits.experiments.outcome import Answer, Comparison, Outcome, Verdict
+from solid_bandits.experiments.outcome import OURS, Answer, Comparison, Outcome, Verdict
 from solid_bandits.report import standings
 from solid_bandits.report.measures import Estimate, estimates, measures
 from solid_bandits.results import Results, write_whole
 
-OURS = "ours"
 """The source of a claim that is not the paper's."""
 
 ABSENT = "–"

@@ -18,7 +18,7 @@ import polars as pl
 from plotly.offline import get_plotlyjs
 
 from solid_bandits._types import Plain
-from solid_bandits.experiments.outcome import Answer, Comparison, Outcome, Verdict
+from solid_bandits.experiments.outcome import OURS, Answer, Comparison, Outcome, Verdict
 from solid_bandits.report import markup, words
 from solid_bandits.report.markup import embedded, policy_head, read_part, swatch
 from solid_bandits.report.measures import Estimate, Measures, measures
@@ -36,7 +36,6 @@ FIGURES = 5
 _MAIN_NUMBERS = 2
 
 # The source of a claim that is not the paper's.
-_OURS = "ours"
 
 # Read by people who do not tell red from green: each answer has its own sign.
 _SIGNS = {answer: sign for answer, (sign, _) in MARKS.items()}
@@ -318,7 +317,7 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
 def _claim(verdict: Verdict) -> str:
     claim = verdict.claim
     source = escape(claim.source)
-    if claim.source == _OURS:
+    if claim.source == OURS:
         source = '<span class="ours">ours, not the paper’s</span>'
     return (
         f'<tr class="claim" data-answer="{verdict.answer}"><td>{_answer(verdict.answer)}</td>'
