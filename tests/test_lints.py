@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import solid_bandits as sb
-from solid_bandits.agent import _update
+from solid_bandits.policies.contract import update as _update
 from solid_bandits.policies.lints import sample_theta
 from solid_bandits.stream import POLICY, make_stream
 

@@ -13,11 +13,13 @@ import naive
 import naive_rivals
 import solid_bandits as sb
 from problems import degenerate
-from solid_bandits.agent import _act, _update
+from solid_bandits.loop import _loop, checkpoints, play
 from solid_bandits.policies import end_of_optimism, setting, spl
 from solid_bandits.policies.allocation import make_allocation, solve_allocation
 from solid_bandits.policies.catalogue import CATALOGUE, policy_lines, policy_table
+from solid_bandits.policies.contract import act as _act
 from solid_bandits.policies.contract import fill_state
+from solid_bandits.policies.contract import update as _update
 from solid_bandits.policies.end_of_optimism import EndOfOptimism, barycentric_spanner
 from solid_bandits.policies.epsilon_greedy import EpsilonGreedy
 from solid_bandits.policies.ids import IDS, best_mixture
@@ -25,7 +27,6 @@ from solid_bandits.policies.oam import OAM
 from solid_bandits.policies.ossb import OSSB
 from solid_bandits.policies.spl import SPL
 from solid_bandits.policies.ucb1 import UCB1
-from solid_bandits.loop import _loop, checkpoints, play
 from solid_bandits.stream import POLICY, make_stream
 
 CONTEXTUAL = {

@@ -13,9 +13,9 @@ import solid_bandits as sb
 from solid_bandits.agent import _act, _update
 from solid_bandits.confidence import squared_radius
 from solid_bandits.linalg import closest_alternative
+from solid_bandits.loop import checkpoints, play
 from solid_bandits.policies import solid_theory
 from solid_bandits.policies.solid import primal_dual_step
-from solid_bandits.loop import checkpoints, play
 from solid_bandits.stream import POLICY, make_stream
 
 sizes = st.floats(0.1, 10)

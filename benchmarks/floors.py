@@ -1,0 +1,384 @@
+"""A floor for each policy: what a step must do, times what that costs on this machine (`rates`).
+
+A *floor* is a sum of kernels for one kind of step of one policy. Where there are several ways to do the same thing
+(`AnyOf`), the cheapest at this size counts. The first way is always the one that this package takes: keep the mean and
+the norm of every pair up to date. The floor of that way alone is reported too.
+
+Not counted, so that the floor is low rather than high: V itself and the recomputation from it that stops rounding
+errors from building up, scalar arithmetic, function calls, the step counters, and the random stream that draws
+contexts and noise (measured on its own, `rates.empty_loop`, and taken off the time of a step).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from rates import KERNELS
+
+
+class Term(NamedTuple):
+    """A kernel at a shape, so many times, and why the step needs it."""
+
+    kernel: str
+    shape: tuple[int, ...]
+    why: str
+    times: float = 1.0
+
+    @property
+    def key(self) -> tuple[str, tuple[int, ...]]:
+        """What its cost depends on."""
+        return self.kernel, self.shape
+
+
+class AnyOf(NamedTuple):
+    """Several ways to the same end; the first keeps the tables of all pairs up to date."""
+
+    ways: tuple[tuple[Term, ...], ...]
+    why: str
+
+
+Items = list[Term | AnyOf]
+
+
+class Counts(NamedTuple):
+    """Operations and bytes of a floor."""
+
+    madds: float
+    specials: float
+    bytes: float
+
+
+def count(terms: Iterable[Term]) -> Counts:
+    """Operations and bytes of these terms together."""
+    madds = specials = floats = 0.0
+    for term in terms:
+        kernel = KERNELS[term.kernel]
+        madds += term.times * kernel.madds(*term.shape)
+        specials += term.times * kernel.specials(*term.shape)
+        floats += term.times * kernel.floats(*term.shape)
+    return Counts(madds, specials, 8.0 * floats)
+
+
+def all_terms(items: Items) -> list[Term]:
+    """Every term of every way."""
+    terms: list[Term] = []
+    for item in items:
+        if isinstance(item, Term):
+            terms.append(item)
+        else:
+            terms += [term for way in item.ways for term in way]
+    return terms
+
+
+def cheapest(items: Items, cost: Callable[[Term], float], kept: bool = False) -> list[Term]:
+    """The terms of the cheapest way; with `kept` those of the first way, which keeps all tables up to date."""
+    terms: list[Term] = []
+    for item in items:
+        if isinstance(item, Term):
+            terms.append(item)
+        elif kept:
+            terms += item.ways[0]
+        else:
+            terms += min(item.ways, key=lambda way: sum(cost(term) for term in way))
+    return terms
+
+
+# Floors. `size` is (contexts, arms, dim); `facts` is what the run shows of the state at hand.
+
+
+class Facts(NamedTuple):
+    """What a step's work depends on beside the size."""
+
+    support: int
+    """Pairs whose weight is not lost in rounding: the others need not be summed."""
+    solves: float = 0.0
+    """Solutions of the allocation problem per step."""
+    newton: float = 0.0
+    """Newton steps per solution."""
+    active: int = 0
+    """Pairs at work in the allocation problem."""
+    rank: int = 0
+    """Dimensions outside the span of the optimal arms."""
+
+
+Size = tuple[int, int, int]
+
+
+def _means(
+    size: Size, why: str = "means of the context's arms: kept for every pair, or asked for here"
+) -> AnyOf:
+    contexts, arms, dim = size
+    return AnyOf(((Term("learn", (dim, contexts * arms), why),), (Term("columns", (dim, arms), why),)), why)
+
+
+def _test(size: Size) -> Items:
+    """The exploitation test, passed: every alternative of the context is looked at."""
+    contexts, arms, dim = size
+    why = "gaps and ‖φ* - φ‖² of the context's arms, from tables of all pairs or from V^-1"
+    return [
+        AnyOf(
+            (
+                (
+                    Term("learn", (dim, contexts * arms), why),
+                    Term("matvec", (dim,), why),
+                    Term("columns", (dim, arms), why),
+                ),
+                (
+                    Term("columns", (dim, arms), why),
+                    Term("cross", (arms, dim, dim), why),
+                    Term("columns", (dim, arms), why),
+                ),
+            ),
+            why,
+        ),
+        Term("bounds", (arms,), "the best arm, and each distance against the threshold"),
+        Term("log", (), "log t in the threshold"),
+    ]
+
+
+def _failed_test(size: Size) -> Items:
+    """The exploitation test, failed: one alternative within the threshold is enough."""
+    _, arms, dim = size
+    return [
+        Term("top", (arms,), "the best arm"),
+        Term("matvec", (dim,), "the norm of the one alternative that fails the test"),
+        Term("log", (), "log t and log s in the thresholds", 2),
+    ]
+
+
+def _estimate(size: Size) -> Term:
+    return Term("estimate", (size[2],), "the reward taken in: θ and V^-1")
+
+
+def solid_exploring(size: Size, facts: Facts) -> Items:
+    """One exploring step of SOLID."""
+    contexts, arms, dim = size
+    pairs = contexts * arms
+    return [
+        _estimate(size),
+        Term("learn", (dim, pairs), "the gradient asks for the mean and the norm of every pair"),
+        *_failed_test(size),
+        Term("gram", (dim, facts.support), "V_ω over the pairs whose weight counts"),
+        Term("cholesky", (dim,), "the factor of V_ω"),
+        Term("alternatives", (dim, pairs), "the closest alternative in any context"),
+        Term("triangular", (dim,), "θ - θ' of it"),
+        Term("columns", (dim, pairs), "what every pair tells about it"),
+        Term("gradient", (pairs,), "q_t and the constraint"),
+        Term("normalise", (contexts, arms), "logits and ω moved"),
+        Term("exp", (pairs,), "ω from its logits"),
+        Term("uniform", (), "the arm drawn"),
+    ]
+
+
+def solid_exploiting(size: Size, facts: Facts) -> Items:
+    """One exploiting step of SOLID (and of AO-IDS, and of SPL)."""
+    return [_estimate(size), *_test(size)]
+
+
+def linucb(size: Size, facts: Facts) -> Items:
+    """One step of LinUCB."""
+    contexts, arms, dim = size
+    why = "mean and norm of the context's arms, from tables of all pairs or from V^-1"
+    return [
+        _estimate(size),
+        AnyOf(
+            (
+                (Term("learn", (dim, contexts * arms), why),),
+                (
+                    Term("columns", (dim, arms), why),
+                    Term("cross", (arms, dim, dim), why),
+                    Term("columns", (dim, arms), why),
+                ),
+            ),
+            why,
+        ),
+        Term("upper", (arms,), "the largest bound, and whether it is the largest mean"),
+        Term("log", (), "log det V and log t in the radius", 2),
+    ]
+
+
+def lints(size: Size, facts: Facts) -> Items:
+    """One step of LinTS."""
+    contexts, arms, dim = size
+    why = "means of the context's arms at θ-hat and at the draw"
+    return [
+        Term("rotate", (dim,), "the reward taken in: the factor of V, and L^-1 U with it"),
+        Term("normals", (dim,), "the draw"),
+        AnyOf(
+            (
+                (
+                    _estimate(size),
+                    Term("learn", (dim, contexts * arms), why),
+                    Term("triangular", (dim,), why),
+                    Term("columns", (dim, arms), why),
+                ),
+                (Term("triangular", (dim,), why, 2), Term("columns", (dim, arms), why, 2)),
+            ),
+            why,
+        ),
+        Term("bounds", (arms,), "the best arm of both"),
+    ]
+
+
+def greedy(size: Size, facts: Facts) -> Items:
+    """One step of greedy."""
+    return [_estimate(size), _means(size), Term("top", (size[1],), "the best arm")]
+
+
+def epsilon_exploiting(size: Size, facts: Facts) -> Items:
+    """A greedy step of epsilon-greedy."""
+    return [*greedy(size, facts), Term("uniform", (), "whether to explore")]
+
+
+def epsilon_exploring(size: Size, facts: Facts) -> Items:
+    """A random step of epsilon-greedy: no mean is asked for."""
+    contexts, arms, dim = size
+    why = "nothing is asked of the tables"
+    return [
+        _estimate(size),
+        AnyOf(((Term("learn", (dim, contexts * arms), why),), ()), why),
+        Term("uniform", (), "whether to explore, and the arm", 2),
+    ]
+
+
+def ucb1(size: Size, facts: Facts) -> Items:
+    """One step of UCB1: the mean and 1/√N of an arm change only when it is pulled."""
+    return [
+        Term("bounds", (size[1],), "the largest bound, and whether it is the largest mean"),
+        Term("log", (), "log t"),
+    ]
+
+
+def ids_exploring(size: Size, facts: Facts) -> Items:
+    """One exploring step of AO-IDS."""
+    contexts, arms, dim = size
+    pairs = contexts * arms
+    return [
+        _estimate(size),
+        Term("learn", (dim, pairs), "every alternative's distance asks for means and norms of all pairs"),
+        *_failed_test(size),
+        Term("cross", (contexts, dim, dim), "V^-1 φ* of every context"),
+        Term("columns", (dim, pairs), "its product with the context's arms: ‖φ* - φ‖²"),
+        Term("exp", (pairs,), "the weight of every alternative"),
+        Term("cross", (arms, dim, dim), "V^-1 φ of the context's arms"),
+        Term("cross", (arms, dim, facts.support), "every arm against every alternative whose weight counts"),
+        Term("information", (arms, facts.support), "the information of every arm"),
+        Term("upper", (arms,), "the optimistic regret of every arm"),
+        Term("mixtures", (arms,), "the best mixture of two arms"),
+        Term("uniform", (), "which of the two"),
+    ]
+
+
+def _solve(size: Size, facts: Facts) -> Items:
+    """The allocation: Newton steps on n pairs outside the span of the optimal arms, in k dimensions."""
+    contexts, arms, dim = size
+    n, k = facts.active, facts.rank
+    if n == 0 or k == 0 or facts.solves == 0.0:
+        return []
+    points, steps = facts.solves * (facts.newton + 1.0), facts.solves * facts.newton
+    return [
+        Term("cross", (k, dim, contexts * arms), "features outside the optimal arms' span", facts.solves),
+        Term("gram", (k, n), "M = Σ x uuᵀ at every point", points),
+        Term("cholesky", (k,), "its factor", points),
+        Term("alternatives", (k, n), "L^-1 u of every pair at work", points),
+        # K is symmetric; so is each of the two products of the system.
+        Term("gram", (n, k), "K = uᵀM^-1u", points),
+        Term("gram", (n, n), "the two parts of the Newton matrix", 2.0 * steps),
+        Term("cholesky", (n,), "its factor", steps),
+        Term("triangular", (n,), "two solves of two triangles", 4.0 * steps),
+        Term("matvec", (n,), "prices, residuals and directions", 3.0 * steps),
+    ]
+
+
+def oam_exploiting(size: Size, facts: Facts) -> Items:
+    """One exploiting step of OAM: its test knows the least gap of all contexts."""
+    contexts, arms, dim = size
+    pairs = contexts * arms
+    why = "the means of all pairs and the norms of the context's arms"
+    return [
+        _estimate(size),
+        AnyOf(
+            (
+                (Term("learn", (dim, pairs), why),),
+                (
+                    Term("columns", (dim, pairs), why),
+                    Term("cross", (arms, dim, dim), why),
+                    Term("columns", (dim, arms), why),
+                ),
+            ),
+            why,
+        ),
+        Term("top", (pairs,), "the best arm of every context and the least gap", 2),
+        Term("bounds", (arms,), "the test of each arm"),
+        Term("log", (), "log t in the threshold"),
+    ]
+
+
+def oam_exploring(size: Size, facts: Facts) -> Items:
+    """One exploring step of OAM with a solve."""
+    return [
+        *oam_exploiting(size, facts),
+        *_solve(size, facts),
+        Term("bounds", (size[1],), "the rarest arm and the one that lags most"),
+    ]
+
+
+def ossb(size: Size, facts: Facts) -> Items:
+    """One step of OSSB, which solves in every step; both kinds do the same."""
+    return [
+        _estimate(size),
+        _means(size),
+        Term("bounds", (size[1],), "the best, the rarest and the most lagging arm"),
+        *_solve(size, facts),
+        Term("log", (), "log t"),
+    ]
+
+
+def spl_exploring(size: Size, facts: Facts) -> Items:
+    """One exploring step of SPL: SOLID's with one context, AdaHedge in the place of the gradient step."""
+    _, arms, dim = size
+    return [
+        _estimate(size),
+        Term("learn", (dim, arms), "means for gaps and norms for the test"),
+        *_failed_test(size),
+        Term("exp", (arms,), "the rates of AdaHedge and its mix", 2),
+        Term("gram", (dim, facts.support), "V_w over the arms whose weight counts"),
+        Term("cholesky", (dim,), "its factor"),
+        Term("alternatives", (dim, arms), "the closest alternative"),
+        Term("triangular", (dim,), "θ - θ' of it"),
+        Term("columns", (dim, arms), "what every arm tells about it"),
+        Term("gradient", (arms,), "gains with their intervals, a root each"),
+        Term("normalise", (1, arms), "gains and rates moved"),
+        Term("log", (), "log t in the clip, the rate, the mix", 3),
+        Term("bounds", (arms,), "the arm that lags most"),
+    ]
+
+
+def end_of_optimism(size: Size, facts: Facts) -> Items:
+    """One step of the strategy after its warm-up; the solve at its end happens once and is not counted."""
+    return [
+        _estimate(size),
+        _means(size),
+        Term("top", (size[1],), "whether every mean is where it was"),
+        Term("bounds", (size[1],), "the arm that lags most, and the best one"),
+    ]
+
+
+FLOORS: dict[tuple[str, str], Callable[[Size, Facts], Items]] = {
+    ("SOLID", "exploring"): solid_exploring,
+    ("SOLID", "exploiting"): solid_exploiting,
+    ("LinUCB", "any"): linucb,
+    ("LinTS", "any"): lints,
+    ("Greedy", "any"): greedy,
+    ("EpsilonGreedy", "exploring"): epsilon_exploring,
+    ("EpsilonGreedy", "exploiting"): epsilon_exploiting,
+    ("IDS", "exploring"): ids_exploring,
+    ("IDS", "exploiting"): solid_exploiting,
+    ("OAM", "exploring"): oam_exploring,
+    ("OAM", "exploiting"): oam_exploiting,
+    ("OSSB", "exploring"): ossb,
+    ("OSSB", "exploiting"): ossb,
+    ("SPL", "exploring"): spl_exploring,
+    ("SPL", "exploiting"): solid_exploiting,
+    ("UCB1", "any"): ucb1,
+    ("EndOfOptimism", "any"): end_of_optimism,
+}
