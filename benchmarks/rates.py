@@ -20,7 +20,7 @@ from solid_bandits.stream import normal, uniform
 
 HUGE = 1e300
 BLOCK = 64
-"""Columns that a blocked form carries through all its work at once: d = 65 of them fit the first cache."""
+"""Columns that a blocked form carries through all its work at once: d = 65 of them fit, or nearly, the first cache."""
 STRIP = 512
 """Columns of a table whose running sums a blocked form keeps in the first cache."""
 
@@ -257,7 +257,7 @@ def gram_blas(reps, columns, weights, scaled, gram):
     """The same by BLAS: the symmetric product of the columns scaled by √w."""
     for _ in range(reps):
         np.multiply(columns, np.sqrt(weights), out=scaled)
-        blas.dsyrk(1.0, scaled.T, trans=1, c=gram, overwrite_c=1)
+        blas.dsyrk(1.0, scaled.T, trans=1, lower=1, c=gram, overwrite_c=1)
 
 
 @compiled
@@ -337,7 +337,9 @@ def _solve_block(columns, factor, optimal, buffer, norms, start):
             j = 4 * q
             a, b, c, e = factor[i, j], factor[i, j + 1], factor[i, j + 2], factor[i, j + 3]
             for p in range(BLOCK):
-                row[p] -= a * buffer[j, p] + b * buffer[j + 1, p] + c * buffer[j + 2, p] + e * buffer[j + 3, p]
+                row[p] -= (
+                    a * buffer[j, p] + b * buffer[j + 1, p] + c * buffer[j + 2, p] + e * buffer[j + 3, p]
+                )
         for j in range(i - i % 4, i):
             scale = factor[i, j]
             for p in range(BLOCK):
@@ -718,7 +720,7 @@ KERNELS = {
         lambda d, n: (
             _numbers(d, n),
             _factor(d),
-            _numbers(d),
+            2.0 + _positive(d),
             _positive(n),
             np.zeros((d, n)),
             np.zeros((d + 2, BLOCK)),

@@ -275,8 +275,10 @@ def test_facts_are_told():
 
 def test_the_command_names_what_was_played():
     part = {"x": make_part(FOUR)}
-    every = [make_outcome(part, name=name) for name in NAMES]
+    every = [make_outcome(part, name=name) for name in NAMES if name != "jester"]
     assert "reproduce all --scale paper\n" in document(every, {"scale": "paper"})
+    jester = make_outcome(part, name="jester")
+    assert "reproduce all jester --scale quick\n" in document([*every, jester], {})
     assert "reproduce toy random --scale quick\n" in document(every[:2], {})
     assert "reproduce all 'my own.toml' --scale quick\n" in document(
         [*every, make_outcome(part, name="my own")], {}

@@ -71,7 +71,7 @@ def written(folder, text):
 
 def test_a_file_gives_problems_policies_and_sizes(folder):
     experiment = load(written(folder, GOOD), "paper")
-    assert (experiment.name, experiment.title, experiment.scale) == ("mine", "Mine", "paper")
+    assert (experiment.name, experiment.title, experiment.scale) == ("mine", "Mine", "own")
     easy, own, new = (part.plan for part in experiment.parts)
     assert [part.slug for part in experiment.parts] == ["easy", "own", "new"]
     assert easy.problem.fingerprint == sb.problems.toy(xi=0.3).fingerprint
@@ -133,6 +133,33 @@ def test_errors_name_file_line_and_remedy(folder, old, new, line, message):
         load(written(folder, GOOD.replace(old, new)))
     assert f"line {line}" in str(caught.value)
     assert message in str(caught.value)
+
+
+def test_a_claim_about_what_is_not_played_is_left_out(folder):
+    text = GOOD.replace('problems = ["easy", "new"]', "quick = false")
+    assert [len(load(written(folder, text), scale).claims) for scale in ("quick", "paper")] == [0, 1]
+
+
+def test_nothing_to_play_is_an_error(folder):
+    text = (
+        GOOD.split("[[problem]]")[0]
+        + '[[problem]]\nkind = "toy"\nquick = { play = false }\n[[policy]]\nname = "solid"\n'
+    )
+    with pytest.raises(ValueError, match="nothing to play at scale 'quick'"):
+        load(written(folder, text), "quick")
+
+
+def test_labels_that_come_to_the_same_get_directories_of_their_own(folder):
+    text = GOOD.replace('"easy"', '"α"').replace('"own"', '"β"').replace('"new"', '"A / B: ../x"')
+    assert [part.slug for part in load(written(folder, text)).parts] == ["part-1", "part-2", "a-b-x"]
+
+
+@pytest.mark.parametrize("name", ["toy", "all", "figures", ".."])
+def test_names_that_are_taken(folder, name):
+    path = folder / f"{name}.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    with pytest.raises(ValueError, match="which is taken; rename it"):
+        load(path)
 
 
 def test_files_that_are_not_there_or_not_text(tmp_path):
@@ -204,7 +231,8 @@ def test_the_ablations_change_one_thing_each():
                         key for key, value in policy.describe().items() if value != defaults.describe()[key]
                     }
         assert printed == allowed
-        assert without_bonus in (set(), allowed | {"constraint_bonus"})
+        both = name not in ("ablation-policy-step", "ablation-tracking", "ablation-exploit-test")
+        assert without_bonus == (allowed | {"constraint_bonus"} if both else set())
 
 
 def test_a_new_problem_in_each_run_is_the_same_in_every_process():

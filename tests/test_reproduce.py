@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -229,6 +230,37 @@ def test_titles_and_claims_may_change(tmp_path):
     assert list(outcome.parts) == ["even", "new"]
 
 
+def test_two_experiments_of_one_name_are_refused(tmp_path):
+    (tmp_path / "below").mkdir()
+    paths = [written(tmp_path), written(tmp_path / "below", SHORT + 1)]
+    with pytest.raises(ValueError, match="two experiments are called 'small'"):
+        engine.play([load(path) for path in paths], tmp_path / "out", Processes(1), Silent())
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_time_of_the_policies_is_theirs_alone(monkeypatch):
+    """What is compiled or loaded comes with the first step, which is played before the clock starts."""
+    from solid_bandits import simulation
+
+    told = []
+    monkeypatch.setattr(simulation, "play", lambda problem, policy, horizon, *rest: told.append(horizon))
+    monkeypatch.setattr(simulation.time, "thread_time", lambda: told.append("clock") or 0.0)
+    simulation.play_block(sb.problems.toy(), sb.Greedy(), 300, 0, False, 4, 2)
+    assert told == [1, "clock", 300, 300, "clock"]
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "{", '{"configuration": {}}'])
+@pytest.mark.parametrize("name", ["sittings.json", "small/experiment.json", "small/even/manifest.json"])
+def test_damaged_files_are_named(tmp_path, monkeypatch, name, content):
+    path, out = written(tmp_path), tmp_path / "out"
+    play(path, out)
+    (out / name).write_text(content)
+    status, _, error = run_command(monkeypatch, tmp_path, out, command="report")
+    assert status == 2
+    assert error.count("\n") == 1
+    assert Path(name).name in error
+
+
 def test_a_damaged_task_is_named(tmp_path, monkeypatch):
     path = written(tmp_path)
     interrupted_after(monkeypatch, 5)
@@ -252,11 +284,12 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
     assert play(path, tmp_path / "out").kept == 30
 
 
-def run_command(monkeypatch, tmp_path, *arguments):
+def run_command(monkeypatch, tmp_path, *arguments, command="reproduce"):
     """The command in this process: status, stdout, stderr."""
     from solid_bandits import cli
 
-    monkeypatch.setattr(sys, "argv", ["solid-bandits", "reproduce", "--jobs", "1", *map(str, arguments)])
+    jobs = ["--jobs", "1"] if command == "reproduce" else []
+    monkeypatch.setattr(sys, "argv", ["solid-bandits", command, *jobs, *map(str, arguments)])
     outputs = []
     for stream in ("stdout", "stderr"):
         file = (tmp_path / stream).open("w+", encoding="utf-8")
@@ -370,12 +403,12 @@ def test_killed_three_times(tmp_path, processes):
 
 def test_two_processes_on_one_directory_and_an_interrupt(tmp_path, processes):
     path, out = written(tmp_path, LONG), tmp_path / "out"
-    first = processes(command(path, out, "--jobs", "2"))
+    first = processes(command(path, out, "--jobs", "2"), start_new_session=True)
     until(lambda: finished_tasks(out) >= 3, first)
     second = subprocess.run(command(path, out), capture_output=True, text=True)
     assert second.returncode == 2
     assert "is in use by another process" in second.stderr
-    first.send_signal(signal.SIGINT)
+    os.killpg(first.pid, signal.SIGINT)  # as a terminal does: to all processes of the command
     _, told = first.communicate(timeout=60)
     assert first.returncode == 130
     assert "the same command goes on from here" in told

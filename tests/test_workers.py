@@ -43,6 +43,25 @@ def test_a_killed_worker_is_replaced_and_its_task_done_again(tmp_path):
     assert sorted(Processes(2).do(tasks)) == [(i, i * i) for i in range(12)]
 
 
+def test_nothing_is_lost_when_a_worker_dies_while_the_caller_is_busy():
+    """The results that had come by then are with the caller, and the other tasks are done again."""
+    tasks = [Task(i, slowly, (i,)) for i in range(20)]
+    got = []
+    for key, pid in Processes(2).do(tasks):
+        got.append(key)
+        if len(got) == 1:
+            time.sleep(1.0)  # several tasks are done when the caller comes back
+        elif len(got) == 2:
+            os.kill(pid, signal.SIGKILL)
+            time.sleep(1.0)
+    assert sorted(got) == list(range(20))
+
+
+def slowly(number):
+    time.sleep(0.05)
+    return os.getpid()
+
+
 def test_tasks_that_kill_every_worker_are_given_up():
     with pytest.raises(WorkersLostError, match=f"died {MOST_DEATHS} times in a row"):
         list(Processes(2).do([Task(i, die, (i,)) for i in range(3)]))

@@ -1,20 +1,17 @@
 """This package beside other bandit libraries and plain NumPy: time of a decision and its update, and regret.
 
-Usage: python benchmarks/peers [--rounds N] [--steps N] [--only LIBRARY ...] [--table FILE] [--figure FILE]
+Usage: python benchmarks/peers [--rounds N] [--steps N] [--seconds S] [--only LIBRARY ...] [--table FILE]
+       [--figure FILE]
 
-Needs the packages of benchmarks/peers-requirements.txt; a library that is not there is a row that says so. In every round
-every contender plays the same run from its start, one after the other, so that what else the machine does hits all alike;
-fast ones repeat theirs. Times are CPU times of this process, which has one thread: medians over rounds; ratios are taken
-within a round.
+Needs the packages of benchmarks/peers-requirements.txt; a library that is not there gets a row that says so. In every
+round every contender plays the same run from its start, one after the other, so that what else the machine does hits
+all alike; short runs are repeated. Times are CPU times of this process, which has one thread: medians over rounds;
+ratios are taken within a round.
 """
-
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[variable] = "1"  # before NumPy is imported
 
 import argparse
 import importlib
+import os
 import sys
 import time
 import warnings
@@ -23,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from game import Contender, Game, make_game, play_batches, play_loop, play_singly
 from report import Measured, draw_figure, write_table
+from threadpoolctl import threadpool_limits
 
 SIZES = [(4, 8, 8), (4, 40, 64)]
 CONTEXTS = [1, 4, 16, 64]
@@ -36,8 +34,6 @@ LIBRARIES = {  # distribution -> adapter
     "bayesianbandits": "bayesianbandits",
     "mabwiser": "mabwiser",
 }
-LEAST_SECONDS = 0.2
-"""A run that is shorter is repeated until this much time has passed, in each round."""
 
 
 def load(libraries: list[str]) -> tuple[list[Contender], dict[str, str]]:
@@ -51,27 +47,27 @@ def load(libraries: list[str]) -> tuple[list[Contender], dict[str, str]]:
     return contenders, missing
 
 
-def measure(play, contender: Contender, game: Game, steps: int, seed: int) -> tuple[float, float]:
-    """CPU seconds per step over as many runs as fit, and the regret of the first."""
-    first = play(contender, game, steps, seed)
+def measure(play, contender: Contender, game: Game, seed: int, least: float) -> tuple[float, float]:
+    """CPU seconds per step, of runs that take `least` seconds together, and the regret of the first."""
+    first = play(contender, game, seed)
     seconds, runs = first.seconds, 1
-    while seconds < LEAST_SECONDS:
-        seconds += play(contender, game, steps, seed).seconds
+    while seconds < least:
+        seconds += play(contender, game, seed).seconds
         runs += 1
-    return seconds / (runs * steps), first.regret
+    return seconds / (runs * game.steps), first.regret
 
 
-def measure_all(contenders: list[Contender], game: Game, steps: int, rounds: int) -> list[Measured]:
+def measure_all(contenders: list[Contender], game: Game, rounds: int, least: float) -> list[Measured]:
     """Every contender one at a time, and in batches where it has them, in rounds."""
     tasks = [(c, "loop" if c.in_loop else "single") for c in contenders]
     tasks += [(c, "batch") for c in contenders if c.batches]
     plays = {"single": play_singly, "loop": play_loop, "batch": play_batches}
-    measured = [Measured(contender, form, game.size) for contender, form in tasks]
+    measured = [Measured(contender, form, game) for contender, form in tasks]
     for one in measured:
-        plays[one.form](one.contender, game, 200, 0)  # compiles, and fills caches
+        plays[one.form](one.contender, game, 0)  # compiles, and fills caches
     for number in range(rounds):
         for one in measured:
-            seconds, regret = measure(plays[one.form], one.contender, game, steps, seed=number)
+            seconds, regret = measure(plays[one.form], one.contender, game, number, least)
             one.seconds.append(seconds)
             one.regrets.append(regret)
         print(f"round {number + 1} of {rounds} at {game.size}", file=sys.stderr)
@@ -86,23 +82,26 @@ def main():
     )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=2000, help="of one run")
+    parser.add_argument("--seconds", type=float, default=0.2, help="shorter runs are repeated for that long")
     parser.add_argument("--only", nargs="+", choices=LIBRARIES, default=list(LIBRARIES), metavar="LIBRARY")
     parser.add_argument("--table", type=Path, help="write the tables to this Markdown file")
     parser.add_argument("--figure", type=Path, help="draw the figure into this file")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # of the libraries, about their own dependencies
     contenders, missing = load(arguments.only)
+    threadpool_limits(1)
     start, load_before = time.perf_counter(), os.getloadavg()[0]
     measured = []
     for size in SIZES:
-        measured += measure_all(contenders, make_game(*size), arguments.steps, arguments.rounds)
+        measured += measure_all(
+            contenders, make_game(*size, arguments.steps), arguments.rounds, arguments.seconds
+        )
     ours = [c for c in contenders if c.library == "solid-bandits" and c.kind == "UCB"]
     growth = []
     for _, n_arms, dim in SIZES:
         for n_contexts in CONTEXTS:
-            growth += measure_all(
-                ours, make_game(n_contexts, n_arms, dim), arguments.steps, min(3, arguments.rounds)
-            )
+            game = make_game(n_contexts, n_arms, dim, arguments.steps)
+            growth += measure_all(ours, game, min(3, arguments.rounds), arguments.seconds)
     loads = np.array([load_before, os.getloadavg()[0]])
     note = (
         f"{arguments.rounds} rounds of {arguments.steps} steps in {(time.perf_counter() - start) / 60:.0f} minutes; "

@@ -1,8 +1,8 @@
 """The problem that every library plays, and how its decisions are timed.
 
 Contexts are vectors x, and φ(x, a) = M_a x with a known rotation M_a for each arm. The mean reward φ(x, a)ᵀθ is
-linear in φ with one shared θ, and equally xᵀθ_a with θ_a = M_aᵀθ, linear in x with one vector for each arm: libraries of
-either form play the same problem, with the right model, on the same contexts and noise.
+linear in φ with one shared θ, and equally xᵀθ_a with θ_a = M_aᵀθ, linear in x with one vector for each arm: libraries
+of either form play the same problem, with the right model, on the same contexts and noise.
 """
 
 import time
@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 import solid_bandits as sb
+from solid_bandits.loop import play
 
 NOISE_STD = 0.1
 UCB_WIDTH = 2 * NOISE_STD  # where a library's bound is mean + width * norm with a constant width
@@ -28,13 +29,16 @@ class Game:
     problem: sb.Problem
     """φ(x, a), shape (contexts, arms, dim), and θ: for libraries with one model for all arms."""
 
+    steps: int
+    """Of one run."""
+
     @property
     def size(self) -> tuple[int, int, int]:
         """Contexts, arms, dim."""
         return self.problem.features.shape
 
 
-def make_game(n_contexts: int, n_arms: int, dim: int, seed: int = 0) -> Game:
+def make_game(n_contexts: int, n_arms: int, dim: int, steps: int, seed: int = 0) -> Game:
     """Unit vectors x and θ, random rotations M_a."""
     rng = np.random.default_rng([seed, n_contexts, n_arms, dim])
     vectors = rng.normal(size=(n_contexts, dim))
@@ -42,7 +46,7 @@ def make_game(n_contexts: int, n_arms: int, dim: int, seed: int = 0) -> Game:
     rotations = np.linalg.qr(rng.normal(size=(n_arms, dim, dim)))[0]
     theta = rng.normal(size=dim)
     features = np.einsum("aij,xj->xai", rotations, vectors)
-    return Game(vectors, sb.Problem(features, theta / np.linalg.norm(theta), noise_std=NOISE_STD))
+    return Game(vectors, sb.Problem(features, theta / np.linalg.norm(theta), noise_std=NOISE_STD), steps)
 
 
 class Player(Protocol):
@@ -89,15 +93,15 @@ class Played:
     regret: float
 
 
-def _stream(game: Game, steps: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _stream(game: Game, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return rng.integers(game.size[0], size=steps), NOISE_STD * rng.normal(size=steps)
+    return rng.integers(game.size[0], size=game.steps), NOISE_STD * rng.normal(size=game.steps)
 
 
-def play_singly(contender: Contender, game: Game, steps: int, seed: int) -> Played:
+def play_singly(contender: Contender, game: Game, seed: int) -> Played:
     """One decision, one reward, one update, and again. Making the player is not timed."""
     player = contender.start(game, seed)
-    drawn, noise = _stream(game, steps, seed)
+    drawn, noise = _stream(game, seed)
     contexts, errors, means = drawn.tolist(), noise.tolist(), game.problem.means.tolist()
     arms = []
     start = time.process_time()
@@ -109,12 +113,12 @@ def play_singly(contender: Contender, game: Game, steps: int, seed: int) -> Play
     return Played(seconds, float(game.problem.gaps[drawn, arms].sum()))
 
 
-def play_batches(contender: Contender, game: Game, steps: int, seed: int) -> Played:
+def play_batches(contender: Contender, game: Game, seed: int) -> Played:
     """`BATCH` decisions with what is known before, then one update with all their rewards."""
     player = contender.start(game, seed)
-    contexts, noise = _stream(game, steps, seed)
+    contexts, noise = _stream(game, seed)
     regret = seconds = 0.0
-    for first in range(0, steps, BATCH):
+    for first in range(0, game.steps, BATCH):
         some = contexts[first : first + BATCH]
         start = time.process_time()
         arms = player.act_batch(some)
@@ -125,10 +129,10 @@ def play_batches(contender: Contender, game: Game, steps: int, seed: int) -> Pla
     return Played(seconds, regret)
 
 
-def play_loop(contender: Contender, game: Game, steps: int, seed: int) -> Played:
+def play_loop(contender: Contender, game: Game, seed: int) -> Played:
     """The compiled loop of `sb.simulate`: it draws contexts and noise itself, and making the agent is timed too."""
     policy = contender.start(game, seed)
-    checkpoints = np.array([steps])
+    checkpoints = np.array([game.steps])
     start = time.process_time()
-    trace = sb.loop.play(game.problem, policy, steps, seed, run=0, steps=checkpoints)
+    trace = play(game.problem, policy, game.steps, seed, run=0, steps=checkpoints)
     return Played(time.process_time() - start, float(trace.regret[-1]))

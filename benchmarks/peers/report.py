@@ -7,19 +7,19 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from game import BATCH, Contender, make_game
+from game import BATCH, Contender, Game
 
 OURS = "solid-bandits"
 
 
 @dataclass
 class Measured:
-    """A contender in one form at one size, over the rounds."""
+    """A contender in one form on one problem, over the rounds."""
 
     contender: Contender
     form: str
     """`single`, `batch` or `loop`."""
-    size: tuple[int, int, int]
+    game: Game
     seconds: list[float] = field(default_factory=list)
     """Per step, in each round."""
     regrets: list[float] = field(default_factory=list)
@@ -29,14 +29,29 @@ class Measured:
         """Median over rounds."""
         return float(np.median(self.seconds)) * 1e6
 
+    @property
+    def speed(self) -> float:
+        """Steps per second."""
+        return 1e6 / self.microseconds
 
-def _find(measured, size, form, *, contender=None, library=None, kind=None):
-    for one in measured:
-        if one.size == size and one.form == form:
-            if contender is not None and one.contender is contender:
-                return one
-            if contender is None and one.contender.library == library and one.contender.kind == kind:
-                return one
+
+def _by_game(measured: list[Measured]) -> list[tuple[Game, list[Measured]]]:
+    games = list(dict.fromkeys(id(one.game) for one in measured))
+    groups = [[one for one in measured if id(one.game) == game] for game in games]
+    return [(group[0].game, group) for group in groups]
+
+
+def _ours(group: list[Measured], kind: str, form: str) -> Measured | None:
+    for one in group:
+        if (one.contender.library, one.contender.kind, one.form) == (OURS, kind, form):
+            return one
+    return None
+
+
+def _batch_of(group: list[Measured], contender: Contender) -> Measured | None:
+    for one in group:
+        if one.contender is contender and one.form == "batch":
+            return one
     return None
 
 
@@ -58,98 +73,114 @@ def _version(library: str) -> str:
 
 def write_table(measured: list[Measured], growth: list[Measured], missing: dict[str, str], note: str) -> str:
     """All as Markdown."""
-    parts = []
-    for size in dict.fromkeys(one.size for one in measured):
-        parts.append(_table_of_size([one for one in measured if one.size == size], size, missing))
+    parts = [_table_of_game(game, group, missing) for game, group in _by_game(measured)]
     parts.append(_table_of_contexts(growth))
     parts.append(f"Python {platform.python_version()}, NumPy {version('numpy')}, one thread. {note}")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _table_of_size(measured, size, missing) -> str:
-    contexts, arms, dim = size
-    uniform = make_game(*size).problem.gaps.mean()
+def _table_of_game(game: Game, group: list[Measured], missing: dict[str, str]) -> str:
+    contexts, arms, dim = game.size
     lines = [
         f"**{arms} arms, d = {dim}** ({contexts} contexts)",
         "",
-        f"| library | algorithm | model | one at a time: us | per second | times ours | batches of {BATCH}: us "
+        f"| library | algorithm | model | one at a time: us | steps/s | ours is faster by | batches of {BATCH}: us "
         "| regret | in batches |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    reference = {kind: _find(measured, size, "single", library=OURS, kind=kind) for kind in ("UCB", "TS")}
-    rows = [one for one in measured if one.form != "batch"]
+    rows = [one for one in group if one.form != "batch"]
     rows.sort(key=lambda one: (one.contender.library != OURS, one.microseconds))
     for one in rows:
         contender = one.contender
-        batch = _find(measured, size, "batch", contender=contender)
-        ours = reference.get(contender.kind)
+        batch = _batch_of(group, contender)
+        ours = None if contender.library == OURS else _ours(group, contender.kind, "single")
         lines.append(
             f"| {_version(contender.library)} | {contender.algorithm} | {contender.model} "
-            f"| {_number(one.microseconds)} | {1e6 / one.microseconds:,.0f} "
+            f"| {_number(one.microseconds)} | {one.speed:,.0f} "
             f"| {'' if ours is None else _number(_ratio(one, ours))} "
             f"| {'' if batch is None else _number(batch.microseconds)} | {np.mean(one.regrets):.0f} "
             f"| {'' if batch is None else f'{np.mean(batch.regrets):.0f}'} |"
         )
     lines += [f"| {library} | not measured: {reason} | | | | | | | |" for library, reason in missing.items()]
-    steps = "the run"
-    lines += ["", f"Arms drawn uniformly would lose {uniform:.3f} a step; regret is that of {steps}."]
-    return "\n".join(lines)
+    uniform = game.steps * game.problem.gaps.mean()
+    lines += ["", f"Regret is that of {game.steps:,} steps; arms drawn uniformly would have {uniform:.0f}."]
+    return "\n".join(lines + _verdict(group))
 
 
-def _table_of_contexts(growth) -> str:
-    counts = list(dict.fromkeys(one.size[0] for one in growth))
+def _verdict(group: list[Measured]) -> list[str]:
+    ours, loop = _ours(group, "UCB", "single"), _ours(group, "UCB", "loop")
+    singles = [one for one in group if one.form == "single"]
+    plain = [one for one in singles if one.contender.library == "numpy" and one.contender.kind == "UCB"]
+    peers = [one for one in singles if one.contender.library not in (OURS, "numpy")]
+    lines = []
+    if ours and peers:
+        fastest = min(peers, key=lambda one: one.microseconds)
+        lines.append(
+            f"Our LinUCB called from Python is {_number(_ratio(fastest, ours))} times as fast as the fastest library "
+            f"({fastest.contender.library}, {fastest.contender.algorithm})."
+        )
+    if loop and plain:
+        lines.append(
+            f"In the loop it takes {loop.speed:,.0f} steps a second, plain NumPy {plain[0].speed:,.0f}."
+        )
+    return lines
+
+
+def _table_of_contexts(growth: list[Measured]) -> str:
+    if not growth:
+        return ""
+    counts = list(dict.fromkeys(one.game.size[0] for one in growth))
     lines = [
         "**Our LinUCB and the number of contexts**, us",
         "",
         f"| arms, d | form | {' | '.join(f'{count} contexts' if count > 1 else '1 context' for count in counts)} |",
         f"|---|---|{'---|' * len(counts)}",
     ]
-    for arms, dim in dict.fromkeys(one.size[1:] for one in growth):
+    for pair in dict.fromkeys(one.game.size[1:] for one in growth):
         for form, words in (("single", "from Python"), ("loop", "in the loop")):
-            cells = [
-                _number(one.microseconds)
-                for one in growth
-                if one.size[1:] == (arms, dim) and one.form == form
-            ]
-            lines.append(f"| {arms}, {dim} | {words} | {' | '.join(cells)} |")
+            cells = [_number(o.microseconds) for o in growth if o.game.size[1:] == pair and o.form == form]
+            lines.append(f"| {', '.join(map(str, pair))} | {words} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def draw_figure(measured: list[Measured], path: Path) -> None:
-    """Decisions with their updates per second, one panel for each size."""
-    sizes = list(dict.fromkeys(one.size for one in measured))
-    figure, axes = plt.subplots(1, len(sizes), figsize=(11, 6.2), sharex=True, layout="constrained")
-    for panel, size in zip(np.atleast_1d(axes), sizes, strict=True):
-        rows = [one for one in measured if one.size == size and one.form != "batch"]
-        rows.sort(key=lambda one: -one.microseconds)
+    """Decisions with their updates per second, one panel for each problem."""
+    groups = _by_game(measured)
+    figure, axes = plt.subplots(1, len(groups), figsize=(11, 5.6), sharex=True, layout="constrained")
+    for panel, (game, group) in zip(np.atleast_1d(axes), groups, strict=True):
+        rows = sorted((one for one in group if one.form != "batch"), key=lambda one: one.speed)
+        ours = [one.contender.library == OURS for one in rows]
+        speeds = [one.speed for one in rows]
+        panel.barh(range(len(rows)), speeds, color=np.where(ours, "#c0392b", "#b3bcc2"), height=0.72)
         for height, one in enumerate(rows):
-            speed = 1e6 / one.microseconds
-            ours = one.contender.library == OURS
-            colour = "#c0392b" if ours else "#7f8c8d"
-            panel.barh(height, speed, left=0, color=colour, height=0.7)
-            batch = _find(measured, size, "batch", contender=one.contender)
+            batch = _batch_of(group, one.contender)
             if batch is not None:
-                panel.plot(1e6 / batch.microseconds, height, "D", color="#2c3e50", markersize=5)
-            panel.annotate(
-                f"{speed:,.0f}" if speed < 1e6 else f"{speed / 1e6:.1f} million",
-                (100, height),
-                xytext=(5, 0),
-                textcoords="offset points",
+                panel.plot(batch.speed, height, "D", color="#1f3a4d", markersize=5)
+            panel.text(
+                115,
+                height,
+                _short(one.speed),
                 va="center",
                 fontsize=8,
-                color="white",
+                color="white" if ours[height] else "black",
             )
-        panel.set_yticks(
-            range(len(rows)),
-            [f"{one.contender.library}: {one.contender.algorithm}" for one in rows],
-            fontsize=8,
-        )
+        names = [f"{one.contender.library}: {one.contender.algorithm}" for one in rows]
+        panel.set_yticks(range(len(rows)), names, fontsize=8)
         panel.set_xscale("log")
         panel.set_xlim(100, 6e6)
-        panel.set_title(f"{size[1]} arms, d = {size[2]}")
-        panel.set_xlabel("decisions with updates per second")
+        panel.set_title(f"{game.size[1]} arms, d = {game.size[2]}")
+        panel.set_xlabel("decisions with their updates, per second")
         panel.spines[["top", "right"]].set_visible(False)
-    handle = plt.Line2D([], [], marker="D", color="#2c3e50", linestyle="", markersize=5)
-    np.atleast_1d(axes)[0].legend([handle], [f"in batches of {BATCH}"], loc="lower right", fontsize=8)
+    handles = [
+        plt.Rectangle((0, 0), 1, 1, color="#c0392b"),
+        plt.Rectangle((0, 0), 1, 1, color="#b3bcc2"),
+        plt.Line2D([], [], marker="D", color="#1f3a4d", linestyle="", markersize=5),
+    ]
+    labels = ["this package", "others, one at a time", f"others, in batches of {BATCH}"]
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     figure.savefig(path, dpi=150)
     plt.close(figure)
+
+
+def _short(speed: float) -> str:
+    return f"{speed / 1e6:.1f} million" if speed >= 1e6 else f"{speed:,.0f}"

@@ -120,6 +120,8 @@ def play_block(
 ) -> Played:
     """Play runs `first` to `first + runs - 1` of one policy."""
     steps = checkpoints(horizon)
+    # One step before the clock starts: what is compiled, or loaded from the cache, is not the policy's time.
+    play(problem(first) if callable(problem) else problem, policy, 1, seed, first, checkpoints(1))
     start = time.thread_time()
     traces, rows = [], []
     for run in range(first, first + runs):

@@ -8,8 +8,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
@@ -54,7 +55,7 @@ class Workers(Protocol):
     def share_compiled_code(self) -> bool:
         """Whether what one of them compiles, the others load."""
 
-    def do(self, tasks: Sequence[Task]) -> Iterator[tuple[Hashable, Any]]:
+    def do(self, tasks: Sequence[Task]) -> Generator[tuple[Hashable, Any]]:
         """Do the tasks; yield key and returned value of each when it is done."""
 
 
@@ -66,7 +67,7 @@ class Processes:
     def __init__(self, jobs: int | None = None) -> None:
         self.count = joblib.cpu_count() if jobs is None else _check.integer("jobs", jobs, least=1)
 
-    def do(self, tasks: Sequence[Task]) -> Iterator[tuple[Hashable, Any]]:
+    def do(self, tasks: Sequence[Task]) -> Generator[tuple[Hashable, Any]]:
         """Do the tasks; after the death of a worker, what was not finished is done by new ones."""
         if self.count == 1 or len(tasks) == 1:
             for task in tasks:
@@ -101,7 +102,8 @@ class Processes:
         finished = False
         try:
             # No more than the workers are soon to take: an executor with a long queue cannot be ended at once.
-            submit(2 * self.count)
+            with _interrupts_held():
+                submit(2 * self.count)
             while futures:
                 done, _ = wait(futures, return_when=FIRST_COMPLETED)
                 # What was finished before a worker died is taken first: it need not be done again.
@@ -109,12 +111,25 @@ class Processes:
                     result = future.result()
                     key = futures.pop(future)
                     del left[key]
-                    submit(1)
                     yield key, result
+                    submit(1)  # may find that a worker has died; what was finished is with the caller by now
             finished = True
         finally:
             if not finished:  # an error, an interrupt, or a caller that wants no more
                 executor.shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits while processes start: they inherit this, and would die of it with a traceback each."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may decide about signals, and only it is interrupted
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _begin(parent: int) -> None:
@@ -169,36 +184,33 @@ class DaskCluster:
                 f"`dask worker {address} --nthreads 1`"
             )
         try:
-            stamps: Mapping[str, Plain] = self._client.run(identity)
+            self._client.run(_alike, identity())
         except Exception as error:  # whatever a worker without this package raises
             raise ValueError(
-                f"the workers at {address!r} cannot run solid-bandits ({_first_line(error)}); "
-                "install the same version there"
+                f"a worker at {address!r} cannot do the work ({_first_line(error)}); "
+                "install the same versions on all machines"
             ) from None
-        for worker, stamp in stamps.items():
-            if stamp != identity():
-                raise ValueError(
-                    f"worker {worker} has {stamp}, here is {identity()}; install the same versions on all machines"
-                )
 
-    def do(self, tasks: Sequence[Task]) -> Iterator[tuple[Hashable, Any]]:
+    def do(self, tasks: Sequence[Task]) -> Generator[tuple[Hashable, Any]]:
         """Do the tasks; the scheduler gives those of a dead worker to another."""
         distributed: Any = import_module("distributed")
+        here = identity()
         futures = {
-            self._client.submit(task.function, *task.arguments, pure=False): task.key for task in tasks
+            self._client.submit(_do_alike, here, task.function, *task.arguments, pure=False): task.key
+            for task in tasks
         }
+        lost = (distributed.KilledWorker, CancelledError, OSError, TimeoutError)
         try:
             for future in distributed.as_completed(futures):
                 try:
                     result = future.result()
-                except distributed.KilledWorker as error:
-                    raise WorkersLostError(
-                        f"Dask workers died again and again ({_first_line(error)})"
-                    ) from None
+                except lost as error:
+                    raise WorkersLostError(f"the Dask cluster is lost ({_first_line(error)})") from None
                 yield futures.pop(future), result
                 future.release()
         finally:
-            self._client.cancel(list(futures), force=True)
+            with suppress(*lost):  # a cluster that is gone has nothing to cancel
+                self._client.cancel(list(futures), force=True)
 
     def close(self) -> None:
         """Leave the cluster; it goes on running."""
@@ -210,6 +222,18 @@ def identity() -> Plain:
     from importlib.metadata import version
 
     return {"code": package_stamp()[:16], **{name: version(name) for name in ("numpy", "numba")}}
+
+
+def _alike(here: Plain) -> None:
+    """Raise an error unless this worker has the same code and versions as the one who asks."""
+    if identity() != here:
+        raise WorkersLostError(f"it has {identity()}, the command has {here}")
+
+
+def _do_alike(here: Plain, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Do a task on a worker that may have joined the cluster after the others were asked."""
+    _alike(here)
+    return function(*arguments)
 
 
 def _first_line(error: BaseException) -> str:

@@ -9,7 +9,7 @@ POLICIES = [("LinUCB", "UCB", sb.LinUCB()), ("LinTS", "TS", sb.LinTS()), ("SOLID
 
 def _agent(policy):
     def start(game, seed):
-        return sb.Agent(policy, game.problem.view(), seed)
+        return sb.Agent(policy, game.problem.view(game.steps), seed)
 
     return start
 

@@ -3,6 +3,7 @@
 Heavy imports wait inside the functions, so that `--help` and errors in the arguments answer at once.
 """
 
+import io
 import sys
 from typing import Annotated, NoReturn
 
@@ -45,6 +46,9 @@ def _commands(
 
 def main() -> None:
     """Entry point: every error a person can cause is one line and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ξ is no reason to fail
     try:
         status = app(standalone_mode=False)
     except typer.TyperException as error:

@@ -150,6 +150,7 @@ def _simulate_with_progress(
     )
 
     from solid_bandits.simulation import simulate
+    from solid_bandits.workers import WorkersLostError
 
     console = Console(stderr=True)
     console.print(
@@ -170,9 +171,12 @@ def _simulate_with_progress(
         def show(fraction: float) -> None:
             bar.update(task, completed=fraction, description="simulating" if fraction > 0 else "compiling")
 
-        return simulate(
-            problem, policies, horizon, runs=runs, seed=seed, jobs=jobs, progress=show, insides=insides
-        )
+        try:
+            return simulate(
+                problem, policies, horizon, runs=runs, seed=seed, jobs=jobs, progress=show, insides=insides
+            )
+        except WorkersLostError as error:
+            raise typer.TyperException(str(error)) from None
 
 
 def _write(results: "Results", out: Path) -> None:

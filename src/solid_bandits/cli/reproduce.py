@@ -67,13 +67,15 @@ def report(
 def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
     from solid_bandits.cli.progress import Display
     from solid_bandits.experiments.engine import play
+    from solid_bandits.experiments.store import StoreError
     from solid_bandits.workers import WorkersLostError
 
     again = "what is finished is kept; the same command goes on from here"
     with Display(workers.count) as display:
         try:
-            with bad_arguments():
-                play(chosen, out, workers, display)
+            play(chosen, out, workers, display)
+        except StoreError as error:
+            raise typer.TyperException(str(error)) from None
         except KeyboardInterrupt:
             # The display has the counts; main() turns the interrupt into the exit status.
             display.say(

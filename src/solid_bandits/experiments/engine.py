@@ -1,7 +1,10 @@
 """Play experiments: every finished task is kept, what is kept is not played again."""
 
+import os
+import platform
 import time
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +14,15 @@ from solid_bandits._types import Plain
 from solid_bandits.bounds.record import bound_record
 from solid_bandits.experiments.claims import judge
 from solid_bandits.experiments.estimate import plan_seconds
-from solid_bandits.experiments.experiment import NAMES, Experiment, Part
+from solid_bandits.experiments.experiment import NAMES, Experiment
 from solid_bandits.experiments.outcome import Claim, Outcome
-from solid_bandits.experiments.store import BOUND, Store, locked, read_json, write_json
+from solid_bandits.experiments.store import BOUND, Store, StoreError, locked, read_json, sweep, write_json
 from solid_bandits.results import FORMAT, Results
-from solid_bandits.simulation import Block, block_task, compile_tasks, versions
+from solid_bandits.simulation import Block, Plan, block_task, compile_tasks, versions
 from solid_bandits.workers import Task, Workers
+
+SITTINGS_FILE = "sittings.json"
+SECONDS_BETWEEN_SITTINGS = 10.0
 
 
 class Progress(Protocol):
@@ -48,79 +54,82 @@ def play(experiments: Sequence[Experiment], out: Path, workers: Workers, progres
 
     Whatever ends this before its time, the same call goes on where it ended and arrives at the same results.
     """
+    names = [experiment.name for experiment in experiments]
+    for name in names:
+        if names.count(name) > 1:
+            raise StoreError(
+                f"two experiments are called {name!r}, and would share a directory; rename one file"
+            )
     with locked(out):
-        stores = [[Store(_home(out, one, part), part.plan) for part in one.parts] for one in experiments]
+        sweep(out)
+        stores = [[Store(out / one.name / part.slug, part.plan) for part in one.parts] for one in experiments]
         for one in experiments:
             write_json(out / one.name / "experiment.json", _about(one))
-        _play(experiments, stores, out, workers, progress)
+            sweep(out / one.name)
+        _play(experiments, stores, _Sitting(out, workers), workers, progress)
 
 
 def _play(
     experiments: Sequence[Experiment],
     stores: list[list[Store]],
-    out: Path,
+    sitting: "_Sitting",
     workers: Workers,
     progress: Progress,
 ) -> None:
-    started, clock = datetime.now(UTC), time.perf_counter()
-    tasks: list[Task] = []
+    tasks: dict[_Key, Task] = {}
     cost: dict[_Key, tuple[int, float]] = {}
     left: dict[tuple[int, int], int] = {}
     kept = 0
-    waiting = []
     for i, (experiment, row) in enumerate(zip(experiments, stores, strict=True)):
         for j, (part, store) in enumerate(zip(experiment.parts, row, strict=True)):
-            plan = part.plan
-            every: list[Block | str] = [BOUND, *plan.blocks()]
+            every: list[Block | str] = [BOUND, *part.plan.blocks()]
             if store.complete:
                 store.tidy()
                 kept += len(every)
                 continue
             store.open()
-            done = store.done()
-            kept += len(done)
-            left[i, j] = len(every) - len(done)
-            seconds = plan_seconds(plan)
-            waiting += [part] if left[i, j] else []
-            for task in every:
-                if task in done:
-                    continue
+            to_do = [task for task in every if task not in store.done()]
+            kept += len(every) - len(to_do)
+            left[i, j] = len(to_do)
+            for task in to_do:
                 key = _Key(i, j, task)
-                if isinstance(task, str):
-                    tasks.append(Task(key, bound_record, (plan.problem, plan.runs)))
-                    cost[key] = (0, 0.01 * (1 if plan.fixed else plan.runs))
-                else:
-                    tasks.append(block_task(plan, task, key))
-                    cost[key] = (plan.horizon * task.runs, seconds[task.policy] * task.runs)
+                tasks[key], cost[key] = _task(part.plan, key)
     progress.begin(kept + len(tasks), kept, sum(seconds for _, seconds in cost.values()))
     for (i, j), count in left.items():
         if count == 0:
             stores[i][j].finish(_manifest(workers))
-    if tasks and workers.share_compiled_code and workers.count > 1:
+    if tasks and workers.share_compiled_code:
         progress.say("compiling what is not compiled yet (once per installation)")
-        for _ in workers.do(_compile_ahead(waiting)):
-            pass
-    played = 0
+        plans = [experiments[i].parts[j].plan for i, j in left if left[i, j]]
+        with closing(workers.do(_compile_ahead(plans))) as compiled:
+            for _ in compiled:
+                pass
     progress.start()
-    try:
-        for done_key, result in workers.do(tasks):
-            assert isinstance(done_key, _Key)  # the keys given above
-            i, j, task = done_key
+    with sitting, closing(workers.do(list(tasks.values()))) as outcomes:
+        for done, result in outcomes:
+            assert isinstance(done, _Key)  # the keys given above
+            i, j, task = done
             stores[i][j].keep(task, result)
-            played += 1
             left[i, j] -= 1
             if left[i, j] == 0:
                 stores[i][j].finish(_manifest(workers))
-            progress.advance(f"{experiments[i].name}, {experiments[i].parts[j].label}", *cost[done_key])
-    finally:
-        if played:
-            _add_sitting(out, started, time.perf_counter() - clock, played, workers)
+            sitting.count()
+            progress.advance(f"{experiments[i].name}, {experiments[i].parts[j].label}", *cost[done])
 
 
-def _compile_ahead(parts: list[Part]) -> list[Task]:
+def _task(plan: Plan, key: _Key) -> tuple[Task, tuple[int, float]]:
+    """A task, with its steps and the CPU seconds that it may take."""
+    if isinstance(key.task, str):
+        problems = 1 if plan.fixed else plan.runs
+        return Task(key, bound_record, (plan.problem, plan.runs)), (0, 0.01 * problems)
+    seconds = plan_seconds(plan)[key.task.policy] * key.task.runs
+    return block_task(plan, key.task, key), (plan.horizon * key.task.runs, seconds)
+
+
+def _compile_ahead(plans: list[Plan]) -> list[Task]:
     """One task for each compiled loop, and one for the lower bound, which takes longest: it comes first."""
-    problem = parts[0].plan.problem_of(0)
-    return [Task("bound", bound_record, (problem,)), *compile_tasks(part.plan for part in parts)]
+    problem = plans[0].problem_of(0)
+    return [Task("bound", bound_record, (problem,)), *compile_tasks(plans)]
 
 
 def _manifest(workers: Workers) -> Plain:
@@ -128,22 +137,49 @@ def _manifest(workers: Workers) -> Plain:
     return {"format": FORMAT, "versions": versions(), "finished": finished, "jobs": workers.count}
 
 
-def _add_sitting(out: Path, started: datetime, seconds: float, tasks: int, workers: Workers) -> None:
-    """Keep, over interruptions, how long the work in this directory took."""
-    path = out / "sittings.json"
-    sittings = read_json(path)["sittings"] if path.exists() else []
-    sitting = {
-        "started": started.isoformat(timespec="seconds"),
-        "wall_seconds": round(seconds, 1),
-        "tasks": tasks,
-        "workers": workers.count,
-        "on": type(workers).__name__,
-    }
-    write_json(path, {"sittings": [*sittings, sitting]})
+class _Sitting:
+    """How long the work in a directory takes, kept over interruptions; a killed process loses its last seconds."""
+
+    def __init__(self, out: Path, workers: Workers) -> None:
+        self.path = out / SITTINGS_FILE
+        self.before = read_json(self.path, "sittings")["sittings"] if self.path.exists() else []
+        self.facts: Plain = {
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "workers": workers.count,
+            "on": type(workers).__name__,
+            "machine": processor(),
+            "cores": os.cpu_count(),
+        }
+        self.tasks = 0
+        self.clock = self.kept = time.perf_counter()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        if self.tasks:
+            with suppress(OSError):  # on a full disk the first error is the one to hear of
+                self._keep()
+
+    def count(self) -> None:
+        self.tasks += 1
+        if time.perf_counter() - self.kept > SECONDS_BETWEEN_SITTINGS:
+            self._keep()
+
+    def _keep(self) -> None:
+        self.kept = time.perf_counter()
+        sitting = {**self.facts, "wall_seconds": round(self.kept - self.clock, 1), "tasks": self.tasks}
+        write_json(self.path, {"sittings": [*self.before, sitting]})
 
 
-def _home(out: Path, experiment: Experiment, part: Part) -> Path:
-    return out / experiment.name / part.slug
+def processor() -> str:
+    """The processor's name, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _about(experiment: Experiment) -> Plain:
@@ -162,12 +198,18 @@ def outcomes(out: Path) -> list[Outcome]:
     """What is complete in a directory that `play` wrote, in the order of the paper, a user's own after them."""
     found = []
     for path in sorted(out.glob("*/experiment.json")):
-        about = read_json(path)
+        about = read_json(path, "name", "title", "about", "scale", "parts", "claims")
         homes = {label: path.parent / slug for label, slug in about["parts"].items()}
         if not all((home / "manifest.json").exists() for home in homes.values()):
             continue
         parts = {label: Results.load(home) for label, home in homes.items()}
-        verdicts = tuple(judge(Claim.from_plain(claim), parts) for claim in about["claims"])
+        try:
+            claims = [Claim.from_plain(claim) for claim in about["claims"]]
+        except TypeError:
+            raise StoreError(
+                f"{os.fspath(path)!r} has claims of another version; run the experiment again"
+            ) from None
+        verdicts = tuple(judge(claim, parts) for claim in claims)
         found.append(Outcome(about["name"], about["title"], about["about"], about["scale"], parts, verdicts))
     order = {name: place for place, name in enumerate(NAMES)}
     return sorted(found, key=lambda one: (order.get(one.name, len(order)), one.name))

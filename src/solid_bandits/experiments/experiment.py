@@ -23,6 +23,8 @@ from solid_bandits.problem import Problem
 from solid_bandits.simulation import Plan
 
 SCALES = ("quick", "paper")
+OWN = "own"
+"""The scale of results of a user's own file, whichever of the two it was played at."""
 
 # In the order of the paper; `reproduce --list` and `reproduce all` follow it.
 NAMES = (
@@ -61,12 +63,8 @@ class Part:
 
     label: str
     plan: Plan
-
-    @property
-    def slug(self) -> str:
-        """The name of its directory: letters, digits and dashes."""
-        plain = unicodedata.normalize("NFKD", self.label).encode("ascii", "ignore").decode()
-        return re.sub(r"[^a-z0-9.]+", "-", plain.lower()).strip("-.") or "part"
+    slug: str
+    """The name of its directory: letters, digits and dashes."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +82,16 @@ class Experiment:
     def steps(self) -> int:
         """Steps of all policies in all runs of all parts."""
         return sum(part.plan.horizon * part.plan.runs * len(part.plan.policies) for part in self.parts)
+
+
+def _slugs(labels: list[str]) -> list[str]:
+    """A name for the directory of each label: letters, digits and dashes, numbered where labels come to the same."""
+    slugs: list[str] = []
+    for number, label in enumerate(labels, start=1):
+        plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode()
+        slug = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-") or "part"
+        slugs.append(f"{slug}-{number}" if slug in slugs or slug == "part" else slug)
+    return slugs
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,12 @@ def load(source: str | Path, scale: str = "paper") -> Experiment:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ValueError(f"experiment file {str(path)!r} cannot be read ({reason})") from None
-    return _Reader(str(path), text, path.parent).experiment(path.stem, scale)
+    # Its name is that of its directory in the results, where these are taken.
+    if path.stem in (*NAMES, "all", "figures") or not path.stem.strip("."):
+        raise ValueError(
+            f"experiment file {str(path)!r} would be called {path.stem!r}, which is taken; rename it"
+        )
+    return replace(_Reader(str(path), text, path.parent).experiment(path.stem, scale), scale=OWN)
 
 
 # Key -> what it must be, for each kind of table.
@@ -176,20 +189,27 @@ class _Reader:
         with self.at("", 0):
             self.check(content, _TOP, needed=("horizon", "runs", "problem", "policy"))
             sizes = self.sizes(content, scale)
-        parts = tuple(self.parts(content, scale, sizes))
-        labels = [part.label for part in parts]
-        for one in (labels, [part.slug for part in parts]):
-            twice = next((label for label in one if one.count(label) > 1), None)
-            if twice is not None:
-                with self.at("problem", len(one) - 1 - one[::-1].index(twice)):
-                    raise ValueError(f"label is {twice!r}, which another problem has; give each its own")
+        plans = dict(self.plans(content, scale, sizes))
+        if not plans:
+            raise ValueError(
+                f"{self.name} has nothing to play at scale {scale!r}; give a problem with policies"
+            )
+        parts = tuple(
+            Part(label, plan, slug)
+            for (label, plan), slug in zip(plans.items(), _slugs([*plans]), strict=True)
+        )
         claims = tuple(self.claims(content, parts, every=self.problem_labels(content)))
         return Experiment(name, content.get("title", name), content.get("about", ""), scale, parts, claims)
 
-    def parts(self, content: Plain, scale: str, sizes: Plain) -> Iterator[Part]:
+    def plans(self, content: Plain, scale: str, sizes: Plain) -> Iterator[tuple[str, Plan]]:
+        labels = self.problem_labels(content)
         for index, table in enumerate(content["problem"]):
             with self.at("problem", index):
                 self.check(table, _PROBLEM)
+                if labels[index] in labels[:index]:
+                    raise ValueError(
+                        f"label is {labels[index]!r}, which another problem has; give each its own"
+                    )
                 own = self.sizes(table, scale)
                 if not own.pop("play", True):
                     continue
@@ -208,7 +228,7 @@ class _Reader:
                     content.get("seed", 0),
                     content.get("insides", False),
                 )
-                yield Part(label, plan)
+            yield label, plan
 
     def sizes(self, table: Plain, scale: str) -> Plain:
         """Horizon and runs that a table gives at this scale, and whether it plays at all."""
@@ -291,17 +311,27 @@ class _Reader:
         return result
 
     def claims(self, content: Plain, parts: tuple[Part, ...], every: list[str]) -> Iterator[Claim]:
-        """The claims; of one that speaks of parts or policies that this scale leaves out, what is left."""
+        """The claims; those that speak of parts or policies that this scale leaves out are left out too."""
         played = {part.label: list(part.plan.policies) for part in parts}
+        tables = content["policy"]
+        named = list(dict.fromkeys(table.get("label", CATALOGUE[table["name"]].label) for table in tables))
         for index, table in enumerate(content.get("claim", [])):
             with self.at("claim", index):
                 self.check(table, _CLAIM, needed=("text", "source", "rule"))
                 claim = Claim.from_plain(table)
                 for label in claim.parts:
                     _check.choice("parts", label, every)
-                kept = tuple(label for label in claim.parts if label in played)
-                if claim.parts and len(kept) < len(claim.parts):
+                for field in ("policies", "against", "beside"):
+                    for label in getattr(claim, field):
+                        _check.choice(field, label, named)
+                if not set(claim.parts) <= set(played):
                     continue
+                here = [set(played[label]) for label in claim.parts or played]
+                left_out = set(named).difference(*played.values())
+                if left_out & {*claim.policies, *claim.against}:
+                    continue
+                beside = tuple(label for label in claim.beside if all(label in policies for policies in here))
+                claim = replace(claim, beside=beside)
                 check_claim(claim, played)
                 yield claim
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from solid_bandits._types import Plain
 from solid_bandits.loop import Trace
-from solid_bandits.results import MANIFEST_FILE, Results, write_whole
+from solid_bandits.results import MANIFEST_FILE, TABLE_FILE, Results, write_whole
 from solid_bandits.simulation import Block, Plan, Played, put_together, seconds_by_policy
 from solid_bandits.workers import identity
 
@@ -28,9 +28,13 @@ TASKS = "tasks"
 LOCK_FILE = ".lock"
 
 
+class StoreError(ValueError):
+    """A directory cannot be used: it is in use, may not be written to, or holds something else."""
+
+
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Hold `out` for this process; a ValueError if another does. The lock ends with the process, however that ends."""
+    """Hold `out` for this process; a StoreError if another does. The lock ends with the process, however that ends."""
     from filelock import FileLock, Timeout
 
     try:
@@ -38,11 +42,11 @@ def locked(out: Path) -> Iterator[None]:
         lock = FileLock(out / LOCK_FILE)
         lock.acquire(timeout=0)
     except Timeout:
-        raise ValueError(
+        raise StoreError(
             f"{os.fspath(out)!r} is in use by another process; wait for it to end, or give another directory"
         ) from None
     except OSError as error:
-        raise ValueError(
+        raise StoreError(
             f"{os.fspath(out)!r} may not be written to ({error.strerror or error}); give another directory"
         ) from None
     try:
@@ -54,7 +58,7 @@ def locked(out: Path) -> Iterator[None]:
 class Store:
     """The directory of one part: what is done of its plan.
 
-    Raises a ValueError if the directory holds anything of another plan, or of other code.
+    Raises a StoreError if the directory holds anything of another plan, or of other code.
     """
 
     def __init__(self, directory: Path, plan: Plan) -> None:
@@ -68,7 +72,7 @@ class Store:
             what = (
                 "configuration" if known.get("configuration") != self.configuration else "version of the code"
             )
-            raise ValueError(
+            raise StoreError(
                 f"{os.fspath(directory)!r} holds results of another {what}; give another directory, or remove it"
             )
 
@@ -83,14 +87,14 @@ class Store:
     @property
     def complete(self) -> bool:
         """Whether the results are there."""
-        return (self.directory / MANIFEST_FILE).exists()
+        return (self.directory / MANIFEST_FILE).exists() and (self.directory / TABLE_FILE).exists()
 
     def open(self) -> None:
         """Make the directory ready for tasks; what a killed process left half-written goes."""
         tasks = self.directory / TASKS
         tasks.mkdir(parents=True, exist_ok=True)
-        for unfinished in [*self.directory.glob(".*.????????.*"), *tasks.glob(".*.????????.*")]:
-            unfinished.unlink()
+        for folder in (self.directory, tasks):
+            sweep(folder)
         write_json(
             self.directory / CONFIGURATION_FILE,
             {"configuration": self.configuration, "made_by": self.made_by},
@@ -129,8 +133,9 @@ class Store:
             "lower_bound": read_json(self.directory / TASKS / self._name(BOUND)),
         }
         results = put_together(self.plan, played, full)
-        # Results.save looks for results without a manifest, which a process killed here would have left.
-        (self.directory / "results.parquet").unlink(missing_ok=True)
+        # Results.save refuses results without a manifest, which a process killed here would have left.
+        if not (self.directory / MANIFEST_FILE).exists():
+            (self.directory / TABLE_FILE).unlink(missing_ok=True)
         results.save(self.directory)
         self.tidy()
         return results
@@ -138,10 +143,14 @@ class Store:
     def _name(self, task: Block | str) -> str:
         if isinstance(task, str):
             return f"{task}.json"
-        return f"{list(self.plan.policies).index(task.policy):03d}-{task.first:05d}.json"
+        number = list(self.plan.policies).index(task.policy)
+        # The block's size is part of the name: should another version cut runs differently, its tasks are others.
+        return f"{number:03d}-{task.first:05d}-{task.runs}.json"
 
     def _read(self, block: Block) -> Played:
-        content = read_json(self.directory / TASKS / self._name(block))
+        content = read_json(
+            self.directory / TASKS / self._name(block), "regret", "explored", "insides", "seconds"
+        )
         steps = self.plan.steps
         traces = [
             Trace(steps, np.array(regret), np.array(explored, dtype=np.int64))
@@ -161,12 +170,20 @@ def write_json(path: Path, content: Plain) -> None:
     write_whole(path, lambda file: file.write_text(text, encoding="utf-8"))
 
 
-def read_json(path: Path) -> Plain:
-    """Read what `write_json` wrote."""
+def read_json(path: Path, *keys: str) -> Plain:
+    """Read what `write_json` wrote; a StoreError unless it is a table with these keys."""
     try:
-        content: Plain = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict) or not set(keys) <= set(content):
+            raise ValueError(f"it lacks {', '.join(keys) or 'its fields'}")
     except (OSError, ValueError) as error:
-        raise ValueError(
+        raise StoreError(
             f"{os.fspath(path)!r} cannot be read ({str(error).splitlines()[0]}); remove it and run again"
         ) from None
     return content
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed process left half-written; its names begin with a dot."""
+    for unfinished in folder.glob(".*.????????.*"):
+        unfinished.unlink(missing_ok=True)

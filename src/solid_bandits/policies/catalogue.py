@@ -24,7 +24,7 @@ class Entry(NamedTuple):
     label: str
     """What figures and tables call it."""
     make: Callable[[str, int], Policy]
-    """From the problem's kind (`toy`, `random` or `file`) and its number of arms to parameters."""
+    """From the problem's kind (`toy`, `random`, ...) and its number of arms to parameters."""
     line: str
     """What it does, in one line."""
     contextual: bool

@@ -1,18 +1,16 @@
 """The report on a directory of experiments: a figure for each, one page and one Markdown document for all."""
 
-import os
-import platform
 from collections.abc import Sequence
 from pathlib import Path
 
 from solid_bandits._types import Plain
 from solid_bandits._words import duration
+from solid_bandits.experiments.engine import SITTINGS_FILE
 from solid_bandits.experiments.outcome import Outcome
 from solid_bandits.experiments.store import read_json
 from solid_bandits.report.document import write_document
 from solid_bandits.report.experiment_figure import write_experiment_figure
 from solid_bandits.report.experiments_page import write_experiments_page
-from solid_bandits.simulation import versions
 
 
 def write_report(outcomes: Sequence[Outcome], out: Path) -> list[str]:
@@ -28,32 +26,20 @@ def write_report(outcomes: Sequence[Outcome], out: Path) -> list[str]:
 
 def facts(outcomes: Sequence[Outcome], out: Path) -> Plain:
     """What is to be known of the work as a whole: scale, machine, times, versions."""
-    path = out / "sittings.json"
-    sittings = read_json(path)["sittings"] if path.exists() else []
-    seconds = [
-        value
-        for outcome in outcomes
-        for results in outcome.parts.values()
-        for value in results.manifest.get("seconds", {}).values()
-    ]
-    known: Plain = {
-        "scale": ", ".join(dict.fromkeys(outcome.scale for outcome in outcomes)),
-        "machine": _processor(),
-        "cores": os.cpu_count(),
-    }
+    path = out / SITTINGS_FILE
+    sittings = read_json(path, "sittings")["sittings"] if path.exists() else []
+    manifests = [results.manifest for outcome in outcomes for results in outcome.parts.values()]
+    seconds = sum(value for manifest in manifests for value in manifest.get("seconds", {}).values())
+    known: Plain = {"scale": ", ".join(dict.fromkeys(outcome.scale for outcome in outcomes))}
+    for fact in ("machine", "cores"):
+        known[fact] = ", ".join(dict.fromkeys(str(sitting[fact]) for sitting in sittings if fact in sitting))
     if sittings:
         known["wall time"] = duration(sum(sitting["wall_seconds"] for sitting in sittings))
         known["sittings"] = len(sittings)
-    known["CPU time of the policies"] = duration(sum(seconds))
-    known["versions"] = versions()
+    known["CPU time of the policies"] = duration(seconds)
+    made_with: dict[str, list[str]] = {}
+    for manifest in manifests:
+        for name, version in manifest.get("versions", {}).items():
+            made_with.setdefault(name, []).append(version)
+    known["versions"] = {name: ", ".join(dict.fromkeys(found)) for name, found in made_with.items()}
     return known
-
-
-def _processor() -> str:
-    """The processor's name, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()

@@ -12,13 +12,11 @@ from urllib.parse import quote
 from solid_bandits._types import Floats, Plain
 from solid_bandits._words import duration
 from solid_bandits.experiments.claims import METRICS, RULES
-from solid_bandits.experiments.experiment import NAMES
+from solid_bandits.experiments.experiment import NAMES, ON_THEIR_OWN
 from solid_bandits.experiments.outcome import OURS, Answer, Comparison, Outcome, Verdict
 from solid_bandits.report import standings
 from solid_bandits.report.measures import Estimate, estimates, measures
 from solid_bandits.results import Results, write_whole
-
-"""The source of a claim that is not the paper's."""
 
 ABSENT = "–"
 """What a table shows where there is no number."""
@@ -134,10 +132,13 @@ def _introduction(outcomes: Sequence[Outcome], facts: Plain) -> list[str]:
     command = facts.get("command")
     if command is None and scale in ("quick", "paper"):
         command = f"solid-bandits reproduce {_arguments(outcomes)} --scale {scale}"
-    blocks = [
-        "The experiments of the paper, played anew: its sentences that can be checked, what was measured, "
-        "and all numbers. Every verdict is computed from the results by the rule that stands beside it.",
-    ]
+    what = (
+        "The experiments of the paper, played anew: its sentences that can be checked, what was measured, and all "
+        "numbers."
+        if any(outcome.name in NAMES for outcome in outcomes)
+        else "What was played, what was measured, and all numbers."
+    )
+    blocks = [f"{what} Every verdict is computed from the results by the rule that stands beside it."]
     if command is not None:
         blocks.append(
             "This page is generated, figures and tables alike, from the results of\n\n"
@@ -157,9 +158,12 @@ def _introduction(outcomes: Sequence[Outcome], facts: Plain) -> list[str]:
 def _arguments(outcomes: Sequence[Outcome]) -> str:
     """The experiments as the command line takes them."""
     names = [outcome.name for outcome in outcomes]
+    every = [name for name in NAMES if name not in ON_THEIR_OWN]
     known = [name for name in NAMES if name in names]
+    if set(every) <= set(known):
+        known = ["all", *(name for name in known if name in ON_THEIR_OWN)]
     own = [f"{name}.toml" for name in names if name not in NAMES]
-    return shlex.join([*(["all"] if len(known) == len(NAMES) else known), *own])
+    return shlex.join([*known, *own])
 
 
 def _fact(name: str, value: Any) -> str:

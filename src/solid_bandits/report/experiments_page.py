@@ -35,8 +35,6 @@ FIGURES = 5
 # A claim's row names this many of the numbers that it rests on; the details have all of them.
 _MAIN_NUMBERS = 2
 
-# The source of a claim that is not the paper's.
-
 # Read by people who do not tell red from green: each answer has its own sign.
 _SIGNS = {answer: sign for answer, (sign, _) in MARKS.items()}
 _VERBS = {
