@@ -1,12 +1,12 @@
 """A floor for each policy: what a step must do, times what that costs on this machine (`rates`).
 
-A *floor* is a sum of kernels for one kind of step of one policy. Where there are several ways to do the same thing
-(`AnyOf`), the cheapest at this size counts. The first way is always the one that this package takes: keep the mean and
-the norm of every pair up to date. The floor of that way alone is reported too.
+A *floor* is a sum of kernels for one kind of step of one policy. Where there are several ways to do the same
+thing (`AnyOf`), the cheapest at this size counts. The first way is always the one that this package takes:
+keep the mean and the norm of every pair up to date. The floor of that way alone is reported too.
 
-Not counted, so that the floor is low rather than high: V itself and the recomputation from it that stops rounding
-errors from building up, scalar arithmetic, function calls, the step counters, and the random stream that draws
-contexts and noise (measured on its own, `rates.empty_loop`, and taken off the time of a step).
+Not counted, so that the floor is low rather than high: V itself and the recomputation from it that stops
+rounding errors from building up, scalar arithmetic, function calls, the step counters, and the random stream
+that draws contexts and noise (measured on its own, `rates.empty_loop`, and taken off the time of a step).
 """
 
 from collections.abc import Callable, Iterable
@@ -70,7 +70,7 @@ def all_terms(items: Items) -> list[Term]:
 
 
 def cheapest(items: Items, cost: Callable[[Term], float], kept: bool = False) -> list[Term]:
-    """The terms of the cheapest way; with `kept` those of the first way, which keeps all tables up to date."""
+    """The terms of the cheapest way; with `kept` those of the first, which keeps all tables up to date."""
     terms: list[Term] = []
     for item in items:
         if isinstance(item, Term):
@@ -90,6 +90,8 @@ class Facts(NamedTuple):
 
     support: int
     """Pairs whose weight is not lost in rounding: the others need not be summed."""
+    searches: float = 1.0
+    """Share of SOLID's exploring steps that ask for the closest alternative: none does while λ stays at 0."""
     solves: float = 0.0
     """Solutions of the allocation problem per step."""
     newton: float = 0.0
@@ -149,6 +151,32 @@ def _estimate(size: Size) -> Term:
     return Term("estimate", (size[2],), "the reward taken in: θ and V^-1")
 
 
+def _search(size: Size, facts: Facts) -> Items:
+    """The closest alternative under V_ω, and what every pair tells about it."""
+    contexts, arms, dim = size
+    pairs, share = contexts * arms, facts.searches
+    if share == 0.0:
+        return []
+    why = "the closest alternative: every norm, or a test that old norms still bound, the bounds and one norm"
+    return [
+        Term("gram", (dim, facts.support), "V_ω over the pairs whose weight counts", share),
+        Term("cholesky", (dim,), "the factor of V_ω", share),
+        AnyOf(
+            (
+                (Term("alternatives", (dim, pairs), why, share),),
+                (
+                    Term("cholesky", (dim,), why, share),
+                    Term("bounds", (pairs,), why, share),
+                    Term("triangular", (dim,), why, share),
+                ),
+            ),
+            why,
+        ),
+        Term("triangular", (dim,), "θ - θ' of it", share),
+        Term("columns", (dim, pairs), "what every pair tells about it", share),
+    ]
+
+
 def solid_exploring(size: Size, facts: Facts) -> Items:
     """One exploring step of SOLID."""
     contexts, arms, dim = size
@@ -157,11 +185,7 @@ def solid_exploring(size: Size, facts: Facts) -> Items:
         _estimate(size),
         Term("learn", (dim, pairs), "the gradient asks for the mean and the norm of every pair"),
         *_failed_test(size),
-        Term("gram", (dim, facts.support), "V_ω over the pairs whose weight counts"),
-        Term("cholesky", (dim,), "the factor of V_ω"),
-        Term("alternatives", (dim, pairs), "the closest alternative in any context"),
-        Term("triangular", (dim,), "θ - θ' of it"),
-        Term("columns", (dim, pairs), "what every pair tells about it"),
+        *_search(size, facts),
         Term("gradient", (pairs,), "q_t and the constraint"),
         Term("normalise", (contexts, arms), "logits and ω moved"),
         Term("exp", (pairs,), "ω from its logits"),
@@ -341,11 +365,7 @@ def spl_exploring(size: Size, facts: Facts) -> Items:
         Term("learn", (dim, arms), "means for gaps and norms for the test"),
         *_failed_test(size),
         Term("exp", (arms,), "the rates of AdaHedge and its mix", 2),
-        Term("gram", (dim, facts.support), "V_w over the arms whose weight counts"),
-        Term("cholesky", (dim,), "its factor"),
-        Term("alternatives", (dim, arms), "the closest alternative"),
-        Term("triangular", (dim,), "θ - θ' of it"),
-        Term("columns", (dim, arms), "what every arm tells about it"),
+        *_search((1, arms, dim), facts),
         Term("gradient", (arms,), "gains with their intervals, a root each"),
         Term("normalise", (1, arms), "gains and rates moved"),
         Term("log", (), "log t in the clip, the rate, the mix", 3),
@@ -365,6 +385,7 @@ def end_of_optimism(size: Size, facts: Facts) -> Items:
 
 FLOORS: dict[tuple[str, str], Callable[[Size, Facts], Items]] = {
     ("SOLID", "exploring"): solid_exploring,
+    ("SOLID", "searching"): solid_exploring,
     ("SOLID", "exploiting"): solid_exploiting,
     ("LinUCB", "any"): linucb,
     ("LinTS", "any"): lints,

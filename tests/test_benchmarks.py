@@ -218,7 +218,7 @@ def test_the_floor_of_linucb_counts_what_a_reference_with_loops_multiplies():
 def test_the_floor_of_solid_grows_as_the_paper_says():
     def madds(contexts, arms, dim):
         items = floors.solid_exploring((contexts, arms, dim), floors.Facts(contexts * arms))
-        return floors.count(floors.all_terms(items)).madds
+        return floors.count(floors.cheapest(items, lambda term: 0.0, kept=True)).madds
 
     # P d² for the Gram product and the solves together, half each.
     assert madds(400, 100, 40) == pytest.approx(400 * 100 * 40**2, rel=0.15)
@@ -274,6 +274,7 @@ def measured(ratio):
         floor=1e-6,
         ratio=ratio,
         kept=ratio,
+        kept_floor=1e-6,
         spread=0.01,
         counts=floors.Counts(10.0, 1.0, 80.0),
         share=1.0,
@@ -329,7 +330,7 @@ def test_the_loop_without_a_policy_draws_what_the_loop_draws():
 
 def test_a_player_explores_or_exploits_as_told():
     for kind in ("exploring", "exploiting"):
-        player = bench.Player(bench.Cell("EpsilonGreedy", kind, (2, 3, 3)), seconds=1e-4, patience=0.0)
+        player = bench.Player(bench.Cell("EpsilonGreedy", kind, (2, 3, 3)), seconds=1e-4)
         assert player.round()[1] == 1.0
         thetas = []
         for _ in range(2):

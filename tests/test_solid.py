@@ -7,8 +7,10 @@ import pytest
 
 import naive
 import solid_bandits as sb
-from solid_bandits.agent import _act, _update
 from solid_bandits.policies import solid_rules
+from solid_bandits.policies.contract import act as _act
+from solid_bandits.policies.contract import update as _update
+from solid_bandits.policies.solid_state import MANY_PAIRS
 from solid_bandits.stream import POLICY, make_stream
 
 
@@ -133,6 +135,64 @@ def test_contexts_never_seen_keep_the_uniform_policy():
     uniform = np.full(8, 1 / 8)
     for context in range(4):
         assert (agent.state.omega[context] == uniform).all() == (context != 2)
+
+
+def large_problem(seed, n_contexts=27, n_arms=20, dim=5):
+    """More pairs than MANY_PAIRS, so that weights and pairs are left out."""
+    rng = np.random.default_rng(seed)
+    problem = sb.Problem(
+        features=rng.normal(size=(n_contexts, n_arms, dim)), theta=rng.normal(size=dim), noise_std=0.5
+    )
+    assert n_contexts * n_arms >= MANY_PAIRS
+    return problem
+
+
+@pytest.mark.parametrize("name", ["paper", "no bonus", "raw gradient", "test everywhere"])
+def test_same_arms_as_the_reference_where_pairs_are_left_out(name):
+    policy = sb.Solid.paper_random(20) if name == "paper" else VARIANTS[name]
+    state, reference = follow(large_problem(1), policy, 600, seed=1, horizon=600)
+    assert state.omega == pytest.approx(reference.omega, abs=1e-7)
+    assert state.multiplier.item() == pytest.approx(reference.multiplier, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("bonus", [0.0, 1.0])
+def test_what_is_carried_beside_the_state_changes_nothing(bonus):
+    """Restored into a new agent, whose scratch is empty: the same decisions and the same state to the last bit."""
+    problem = large_problem(2)
+    policy = sb.Solid(z0=20, initial_multiplier=50, constraint_bonus=bonus)
+    rng = np.random.default_rng(2)
+    agent = sb.Agent(policy, problem.view(500))
+    for step in range(300):
+        if step % 30 == 29:
+            restored = sb.Agent(policy, problem.view(500), seed=step)
+            restored.restore(agent.state())
+        context, reward = int(rng.integers(27)), rng.normal()
+        arm = agent.act(context)
+        agent.update(context, arm, reward)
+        if step >= 29:
+            assert restored.act(context) == arm
+            restored.update(context, arm, reward)
+            assert restored.state() == agent.state()
+
+
+def test_information_that_cannot_matter_is_not_computed():
+    """At multiplier 0 and with bonuses above 1/z, the next multiplier is 0 and the gradient knows no information."""
+    problem = large_problem(3)
+    agent = sb.Solid(z0=20, initial_multiplier=0).start(problem.view(100), make_stream(0, 0, POLICY))
+
+    def play(steps):
+        for context in range(steps):
+            arm, explored = _act(agent, context)
+            assert explored
+            _update(agent, context, arm, 1.0)
+
+    play(10)
+    assert agent.state.multiplier.item() == 0
+    agent.work.information[:] = np.nan
+    play(20)
+    assert agent.state.multiplier.item() == 0
+    assert np.isnan(agent.work.information).all()
+    assert np.isfinite(agent.state.omega).all()
 
 
 def test_exploration_policies_are_distributions():

@@ -39,21 +39,21 @@ def number(
         result = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{name} is {value!r}; give a number") from None
-    bounds = [
-        f"> {above:g}" if above is not None else "",
-        f">= {least:g}" if least is not None else "",
-        f"<= {most:g}" if most is not None else "",
-    ]
-    wanted = " and ".join(bound for bound in bounds if bound) or "any finite value"
     fits = (
         math.isfinite(result)
         and (above is None or result > above)
         and (least is None or result >= least)
         and (most is None or result <= most)
     )
-    if not fits:
-        raise ValueError(f"{name} is {value!r}; give a finite number {wanted}")
-    return result
+    if fits:
+        return result
+    bounds = [
+        f"> {above:g}" if above is not None else "",
+        f">= {least:g}" if least is not None else "",
+        f"<= {most:g}" if most is not None else "",
+    ]
+    wanted = " and ".join(bound for bound in bounds if bound) or "any finite value"
+    raise ValueError(f"{name} is {value!r}; give a finite number {wanted}")
 
 
 def integer(name: str, value: int, *, least: int) -> int:
@@ -65,6 +65,8 @@ def integer(name: str, value: int, *, least: int) -> int:
 
 def index(name: str, value: int, count: int) -> int:
     """Return `value` as an int from 0 to `count` - 1."""
+    if type(value) is int and 0 <= value < count:  # at once: this is asked at every decision
+        return value
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:
         raise ValueError(f"{name} is {value!r}; give an index from 0 to {count - 1}")
     return int(value)

@@ -29,8 +29,16 @@ def jit_apart(function: F) -> F:
 
 
 def _compile(function: F, inline: bool) -> F:
+    # Kernels that are inlined allocate nothing and return no array (numba refuses them if they do), so references need
+    # not be counted: each count is a locked instruction, and they were most of a step. Said for both kinds, because
+    # a function that does not say takes over what its caller does.
+    counting: dict[str, Any] = {"_nrt": not inline}
     compiled: Any = numba.njit(
-        nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, forceinline=inline
+        nogil=True,
+        error_model="numpy",
+        fastmath={"reassoc", "contract", "nsz"},
+        forceinline=inline,
+        **counting,
     )(function)
     if hasattr(compiled, "_cache"):  # not with NUMBA_DISABLE_JIT=1
         compiled._cache = _PackageCache(function)  # type: ignore[no-untyped-call]

@@ -3,12 +3,12 @@
 from types import SimpleNamespace
 from typing import Any
 
-from numba import types
+from numba import typeof, types
 from numba.core.config import DISABLE_JIT  # type: ignore[attr-defined]
 from numba.experimental import structref
 
 from solid_bandits import _check
-from solid_bandits._compile import jit
+from solid_bandits._compile import jit_apart
 from solid_bandits._types import Plain
 from solid_bandits.policies import contract
 from solid_bandits.policies.contract import CompiledAgent, Policy, fill_state, state_to_plain
@@ -32,17 +32,17 @@ class _Held(structref.StructRefProxy):
 structref.define_proxy(_Held, _HeldType, ["agent"])  # type: ignore[no-untyped-call]
 
 
-@jit
+@jit_apart
 def _hold(agent: CompiledAgent) -> Any:
     return _Held(agent)  # type: ignore[no-untyped-call]
 
 
-@jit
+@jit_apart
 def _act(held: Any, context: int) -> tuple[int, bool]:
     return contract.act(held.agent, context)
 
 
-@jit
+@jit_apart
 def _update(held: Any, context: int, arm: int, reward: float) -> None:
     contract.update(held.agent, context, arm, reward)
 
@@ -69,18 +69,25 @@ class Agent:
         stream = make_stream(_check.integer("seed", seed, least=0), run=0, role=POLICY)
         self.policy = policy
         self._compiled = policy.start(view, stream)
-        # Without the compiler there is nothing to hand over.
-        self._held = SimpleNamespace(agent=self._compiled) if DISABLE_JIT else _hold(self._compiled)
+        if DISABLE_JIT:  # nothing to hand over, nothing to compile
+            self._held: Any = SimpleNamespace(agent=self._compiled)
+            self._act, self._update = _act, _update
+        else:
+            self._held = _hold(self._compiled)
+            # Compiled for these types once, so that no call has to find out what it was given.
+            held = typeof(self._held)  # type: ignore[no-untyped-call]
+            self._act = _act.compile((held, types.int64))  # type: ignore[attr-defined]
+            self._update = _update.compile((held, types.int64, types.int64, types.float64))  # type: ignore[attr-defined]
         self._n_contexts, self._n_arms, _ = view.features.shape
 
     def act(self, context: int) -> int:
         """Choose an arm in this context."""
-        arm, _ = _act(self._held, _check.index("context", context, self._n_contexts))
+        arm, _ = self._act(self._held, _check.index("context", context, self._n_contexts))
         return arm
 
     def update(self, context: int, arm: int, reward: float) -> None:
         """Learn from the reward of an arm pulled in this context."""
-        _update(
+        self._update(
             self._held,
             _check.index("context", context, self._n_contexts),
             _check.index("arm", arm, self._n_arms),

@@ -88,9 +88,10 @@ def observe(
     regression.log_det[()] += math.log(growth)
     inner_products(view.features_by_dim, direction, products)
     means, sq_norms = regression.means.reshape(-1), regression.sq_norms.reshape(-1)
+    shrinkage = 1.0 / growth
     for pair in range(products.shape[0]):
         means[pair] += error * products[pair]
-        sq_norms[pair] -= products[pair] * products[pair] / growth
+        sq_norms[pair] -= shrinkage * products[pair] * products[pair]
     regression.updates[()] += 1
     if regression.updates.item() % (REFRESH_EVERY * dim) == 0:
         refresh(regression, work, view)

@@ -36,6 +36,7 @@ def lin_ts(game, seed):
         fit_intercept=False,
         sample_from="ci",  # the same distribution for one context, and faster than drawing coefficients
         method="sm",
+        beta_prior="auto",  # as its documentation advises: arms without rewards are otherwise hardly tried
         random_state=1 + seed,  # zero is refused
     )
     return _Player(game, policy)

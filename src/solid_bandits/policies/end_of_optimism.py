@@ -98,7 +98,8 @@ def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
     view, state = agent.known, agent.state
     means, sq_norms = state.regression.means, state.regression.sq_norms
     solve_allocation(view, means, state.allocation, agent.work.allocation)
-    state.first_means[:] = means[0]
+    for arm in range(means.shape[1]):
+        state.first_means[arm] = means[0, arm]
     largest = 0.0
     for arm in range(means.shape[1]):
         largest = max(largest, sq_norms[0, arm])

@@ -83,8 +83,10 @@ def act(agent: LinTSAgent, context: int) -> tuple[int, bool]:
 def update(agent: LinTSAgent, context: int, arm: int, reward: float) -> None:
     """Take in a reward."""
     observe(agent.state.regression, agent.work.regression, agent.known, context, arm, reward)
-    agent.work.sample[:] = agent.known.features[context, arm]
-    cholesky_update(agent.state.factor, agent.work.sample)
+    sample = agent.work.sample
+    for i in range(sample.shape[0]):
+        sample[i] = agent.known.features[context, arm, i]
+    cholesky_update(agent.state.factor, sample)
 
 
 register(LinTSAgent, act, update)

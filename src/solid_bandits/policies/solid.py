@@ -14,8 +14,16 @@ import numpy as np
 
 from solid_bandits import _check
 from solid_bandits._compile import jit
-from solid_bandits._types import Plain, Words
-from solid_bandits.linalg import best_arm, dot, inner_products, weighted_gram
+from solid_bandits._types import Floats, Plain, Words
+from solid_bandits.linalg import (
+    BLOCK,
+    aligned_zeros,
+    dot,
+    inner_products,
+    make_bounds,
+    sparse_weighted_gram,
+    weighted_gram,
+)
 from solid_bandits.policies.contract import Policy, register
 from solid_bandits.policies.solid_rules import (
     ARM_CHOICES,
@@ -31,10 +39,20 @@ from solid_bandits.policies.solid_rules import (
     step_scale,
     test_statistic,
 )
-from solid_bandits.policies.solid_state import SolidAgent, SolidParams, SolidState, SolidWork, Theory
-from solid_bandits.policies.solid_theory import bounded_statistic, closest_model, estimated_means, project
+from solid_bandits.policies.solid_state import (
+    MANY_PAIRS,
+    SolidAgent,
+    SolidParams,
+    SolidState,
+    SolidWork,
+    Theory,
+)
+from solid_bandits.policies.solid_theory import best_estimated_arm, bounded_statistic, closest_model, project
 from solid_bandits.problem import View
 from solid_bandits.regression import make_regression, observe
+
+LEAST_EXPONENT = -745.2
+"""exp rounds to 0 from here on down."""
 
 
 @jit
@@ -52,15 +70,9 @@ def distance_to_alternatives(theory: Theory | None, agent: SolidAgent, context: 
 
 
 @jit
-def optimistic_gradient(agent: SolidAgent, width: float, normaliser: float) -> float:
-    """Write q_t, a supergradient of h_t(·, λ_t, z) at ω_t, into `work.gradient`; return g_t(ω_t, z) (Eqs. ft, gt, ht).
-
-    By the envelope theorem the derivative of the infimum in g_t is the information at the closest alternative θ':
-    q_t(x,a) = ρ-hat(x) [ μ(x,a) + √γ ‖φ‖_{V^-1} + λ ( d_{x,a}(θ-hat, θ') + 2BL/σ² √γ ‖φ‖_{V^-1} ) ].
-    """
-    params, view, state, work = agent.params, agent.known, agent.state, agent.work
-    sq_norms = state.regression.sq_norms
-    means = estimated_means(state.theory, state.regression)
+def write_weights(agent: SolidAgent) -> None:
+    """Write ρ-hat(x) ω_t(x,a), the weights of V_ω, into `work.weights`."""
+    state, work = agent.state, agent.work
     n_contexts, n_arms = state.omega.shape
     contexts_seen = max(state.step.item(), 1)
     for context in range(n_contexts):
@@ -68,7 +80,27 @@ def optimistic_gradient(agent: SolidAgent, width: float, normaliser: float) -> f
         for arm in range(n_arms):
             work.weights[context * n_arms + arm] = frequency * state.omega[context, arm]
 
-    weighted_gram(view.features_by_dim, work.weights, work.columns, work.gram)
+
+@jit
+def write_bonuses(agent: SolidAgent, width: float) -> None:
+    """Write √γ ‖φ(x,a)‖_{V^-1}, the optimism in f_t and in g_t, into `work.bonuses`."""
+    bonuses = agent.work.bonuses
+    sq_norms = agent.state.regression.sq_norms.reshape(-1)
+    root_width = math.sqrt(width)
+    for pair in range(bonuses.shape[0]):
+        bonuses[pair] = root_width * math.sqrt(max(sq_norms[pair], 0.0))
+
+
+@jit
+def write_information(agent: SolidAgent, means: Floats) -> None:
+    """Write φ(x,a)ᵀ(θ-tilde - θ') into `work.information`, θ' being the closest alternative under V_ω (inf in g_t)."""
+    view, state, work = agent.known, agent.state, agent.work
+    if work.weights.shape[0] < MANY_PAIRS:
+        weighted_gram(view.features_by_dim, work.weights, work.columns, work.gram)
+    else:
+        sparse_weighted_gram(
+            view.features_by_dim, work.weights, view.feature_bound, work.chosen, work.columns, work.gram
+        )
     closest_model(
         state.theory,
         view,
@@ -77,52 +109,78 @@ def optimistic_gradient(agent: SolidAgent, width: float, normaliser: float) -> f
         work.regression.factor,
         work.columns,
         work.norms,
+        work.bounds,
         work.delta,
     )
     inner_products(view.features_by_dim, work.delta, work.information)
 
-    noise_var = view.noise_std**2
-    root_width = math.sqrt(width)
-    bonus_scale = params.constraint_bonus * 2.0 * view.theta_bound * view.feature_bound / noise_var
+
+@jit
+def optimistic_gradient(theory: Theory | None, agent: SolidAgent, width: float, normaliser: float) -> float:
+    """Write q_t / ρ-hat, q_t in ∂h_t(ω_t, λ_t, z), into `work.gradient`; return g_t(ω_t, z) (Eqs. ft, gt, ht).
+
+    By the envelope theorem the derivative of the infimum in g_t is the information at the closest alternative θ':
+    q_t(x,a) = ρ-hat(x) [ μ(x,a) + √γ ‖φ‖_{V^-1} + λ ( d_{x,a}(θ-hat, θ') + 2BL/σ² √γ ‖φ‖_{V^-1} ) ].
+
+    At λ_t = 0 the information has no part in q_t; in g_t it is an addend >= 0. So where the bonuses alone make g_t
+    positive, λ_{t+1} = 0 whatever θ' is: the costly search for it is left out, and the bonuses' part of g_t returned.
+    """
+    params, view, state, work = agent.params, agent.known, agent.state, agent.work
+    weights, bonuses, information, gradient = work.weights, work.bonuses, work.information, work.gradient
+    table = state.regression.means if theory is None else theory.means
+    means = table.reshape(-1)
     multiplier = state.multiplier.item()
-    constraint = -1.0 / normaliser
-    for context in range(n_contexts):
-        if state.context_counts[context] == 0:
-            continue
-        frequency = state.context_counts[context] / contexts_seen
-        for arm in range(n_arms):
-            pair = context * n_arms + arm
-            divergence = work.information[pair] ** 2 / (2.0 * noise_var)
-            bonus = root_width * math.sqrt(max(sq_norms[context, arm], 0.0))
-            optimistic_divergence = divergence + bonus_scale * bonus
-            optimistic_mean = means[context, arm] + bonus
-            work.gradient[context, arm] = frequency * (optimistic_mean + multiplier * optimistic_divergence)
-            constraint += work.weights[pair] * optimistic_divergence
+    write_weights(agent)
+    write_bonuses(agent, width)
+    bonus_scale = params.constraint_bonus * 2.0 * view.theta_bound * view.feature_bound / view.noise_std**2
+    constraint = bonus_scale * dot(weights, bonuses) - 1.0 / normaliser
+    if multiplier == 0.0 and constraint >= 0.0:
+        for pair in range(gradient.shape[0]):
+            gradient[pair] = means[pair] + bonuses[pair]
+        return constraint
+
+    write_information(agent, table)
+    half_precision = 0.5 / view.noise_std**2
+    for pair in range(gradient.shape[0]):
+        divergence = half_precision * information[pair] * information[pair]
+        optimistic_mean = means[pair] + bonuses[pair]
+        gradient[pair] = optimistic_mean + multiplier * (divergence + bonus_scale * bonuses[pair])
+        constraint += weights[pair] * divergence
     return constraint
 
 
 @jit
 def update_omega(agent: SolidAgent, policy_step: float) -> None:
     """ω_{t+1}(x,a) ∝ ω_t(x,a) exp(α^ω q_t(x,a)) in every context seen so far; others have no gradient yet."""
-    params, state, gradient = agent.params, agent.state, agent.work.gradient
+    params, state = agent.params, agent.state
     n_contexts, n_arms = state.omega.shape
+    contexts_seen = max(state.step.item(), 1)
     for context in range(n_contexts):
         if state.context_counts[context] == 0:
             continue
-        size = 1.0
+        gradient = agent.work.gradient[context * n_arms : (context + 1) * n_arms]
         if params.normalise_gradient:
-            size = math.sqrt(dot(gradient[context], gradient[context]))
+            # q_t(x, ·) / ‖q_t(x, ·)‖, in which ρ-hat(x) cancels.
+            size = math.sqrt(dot(gradient, gradient))
             if size == 0.0:
                 continue
+            rate = policy_step / size
+        else:
+            rate = policy_step * (state.context_counts[context] / contexts_seen)
         logits, omega = state.logits[context], state.omega[context]
         largest = -np.inf
         for arm in range(n_arms):
-            logits[arm] += policy_step * gradient[context, arm] / size
+            logits[arm] += rate * gradient[arm]
             largest = max(largest, logits[arm])
         total = 0.0
         for arm in range(n_arms):
             logits[arm] -= largest
-            omega[arm] = math.exp(logits[arm])
+            # Exact, and spares the slow way in which exp finds that its value is 0. A mere branch would not: the
+            # compiler computes both sides and chooses.
+            vanishes = logits[arm] < LEAST_EXPONENT
+            omega[arm] = math.exp(0.0 if vanishes else logits[arm])
+            if vanishes:
+                omega[arm] = 0.0
             total += omega[arm]
         for arm in range(n_arms):
             omega[arm] /= total
@@ -133,7 +191,7 @@ def primal_dual_step(agent: SolidAgent, width: float, normaliser: float, scale: 
     """One step on the optimistic Lagrangian h_t(·, ·, z): ascent in ω, descent in λ."""
     params, state = agent.params, agent.state
     # Alg. 1: Compute q_t ∈ ∂h_t(ω_t, λ_t, z_{K_t})
-    constraint = optimistic_gradient(agent, width, normaliser)
+    constraint = optimistic_gradient(state.theory, agent, width, normaliser)
     # Alg. 1: Update policy
     update_omega(agent, scale * params.policy_step)
     # Alg. 1: Update multiplier: λ_{t+1} ← min{[λ_t - α^λ g_t(ω_t, z_{K_t})]_+, λ_max}
@@ -171,7 +229,7 @@ def act(agent: SolidAgent, context: int) -> tuple[int, bool]:
     explores = not distance_to_alternatives(state.theory, agent, context, threshold) > threshold
     if not explores:
         # Alg. 1: Exploitation Step: A_t ← argmax_a μ_{θ-tilde_{t-1}}(X_t, a)
-        arm = best_arm(estimated_means(state.theory, state.regression)[context])
+        arm = best_estimated_arm(state.theory, state.regression, context)
     else:
         # Alg. 1: Exploration Step: Sample arm: A_t ~ ω_t(X_t, ·)
         arm = choose_arm(params, state.omega, state.omega_sum, state.pulls, state.stream, context)
@@ -206,8 +264,9 @@ class Solid(Policy):
     arm is pulled. If not, an arm is drawn from the exploration policy ω, and one step of optimistic primal-dual
     descent moves ω and the multiplier λ towards the solution of the lower bound's problem (P_z).
 
-    With P context-arm pairs, a step takes O(P d) when it exploits and O(P d² + d³) when it explores; memory is O(P d).
-    The documentation has the cost of each switch.
+    With P context-arm pairs, a step takes O(P d) when it exploits and at most O(P d² + d³) when it explores: O(P d)
+    while λ = 0, and O(S d² + P d + d³) where weights are large in S pairs only and P is large. Memory is O(P d). The
+    documentation has the cost of each switch.
 
     Args:
         z0: z_0 > 0, the first normalisation; larger means less weight on information at the start.
@@ -389,15 +448,19 @@ class Solid(Policy):
             stream=stream,
             theory=Theory(np.zeros(dim), np.zeros((n_contexts, n_arms))) if self.bounded else None,
         )
+        at_once = pairs if self.bounded or pairs < MANY_PAIRS else BLOCK
         work = SolidWork(
             regression=regression_work,
             weights=np.zeros(pairs),
-            columns=np.zeros((dim, pairs)),
+            bonuses=np.zeros(pairs),
+            chosen=np.zeros(pairs, dtype=np.int64),
+            columns=aligned_zeros(dim, at_once),
             gram=np.zeros((dim, dim)),
             norms=np.zeros(pairs),
+            bounds=make_bounds(n_contexts, n_arms, dim),
             delta=np.zeros(dim),
             information=np.zeros(pairs),
-            gradient=np.zeros((n_contexts, n_arms)),
+            gradient=np.zeros(pairs),
         )
         return SolidAgent(params, view, state, work)
 

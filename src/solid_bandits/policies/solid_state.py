@@ -3,8 +3,12 @@
 from typing import NamedTuple
 
 from solid_bandits._types import Floats, Ints, Words
+from solid_bandits.linalg import Bounds
 from solid_bandits.problem import View
 from solid_bandits.regression import Regression, RegressionWork
+
+MANY_PAIRS = 512
+"""From so many context-arm pairs on, leaving pairs out pays for finding out which."""
 
 
 class SolidParams(NamedTuple):
@@ -69,16 +73,25 @@ class SolidState(NamedTuple):
 
 
 class SolidWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing that a decision depends on is carried in it."""
 
     regression: RegressionWork
     weights: Floats
+    """ρ-hat(x) ω_t(x,a), shape (pairs,)."""
+    bonuses: Floats
+    chosen: Ints
     columns: Floats
+    """Columns of features at work, shape (dim, as many as are taken at once)."""
     gram: Floats
+    """V_ω."""
     norms: Floats
+    bounds: Bounds
+    """Saves work where there are many pairs; a new one would give the same results."""
     delta: Floats
+    """θ-tilde - θ', θ' being the closest alternative."""
     information: Floats
     gradient: Floats
+    """q_t(x,a) / ρ-hat(x)."""
 
 
 class SolidAgent(NamedTuple):

@@ -7,9 +7,17 @@ import numpy as np
 
 from solid_bandits._compile import jit, jit_apart
 from solid_bandits._types import Floats
-from solid_bandits.linalg import ball_multiplier, best_arm, closest_alternative, dot, inner_products
+from solid_bandits.linalg import (
+    Bounds,
+    ball_multiplier,
+    best_arm,
+    closest_alternative,
+    dot,
+    inner_products,
+    pruned_alternative,
+)
 from solid_bandits.policies.solid_rules import exploitation_threshold
-from solid_bandits.policies.solid_state import SolidParams, Theory
+from solid_bandits.policies.solid_state import MANY_PAIRS, SolidParams, Theory
 from solid_bandits.problem import View
 from solid_bandits.regression import Regression
 
@@ -18,11 +26,11 @@ HALVINGS = 200
 
 
 @jit
-def estimated_means(theory: Theory | None, regression: Regression) -> Floats:
-    """μ_{θ-tilde}(x, a), shape (contexts, arms)."""
+def best_estimated_arm(theory: Theory | None, regression: Regression, context: int) -> int:
+    """argmax_a μ_{θ-tilde}(x, a)."""
     if theory is None:
-        return regression.means
-    return theory.means
+        return best_arm(regression.means[context])
+    return best_arm(theory.means[context])
 
 
 @jit
@@ -116,12 +124,16 @@ def closest_model(
     factor: Floats,
     columns: Floats,
     norms: Floats,
+    bounds: Bounds,
     delta: Floats,
 ) -> float:
     """The closest alternative under W = `gram`: in all of R^d, or with ‖θ'‖ <= B in the theorems' form.
 
-    Fills `delta` with θ - θ' and returns ‖θ - θ'‖²_W; the arguments are those of `linalg.closest_alternative`.
+    Fills `delta` with θ - θ' and returns ‖θ - θ'‖²_W; the arguments are those of `linalg.closest_alternative` and
+    `linalg.pruned_alternative`.
     """
+    if theory is None and norms.shape[0] >= MANY_PAIRS:
+        return pruned_alternative(view.features, view.features_by_dim, means, gram, factor, bounds, delta)
     least = closest_alternative(view.features_by_dim, means, gram, factor, columns, norms, delta)
     if theory is not None:
         return closest_in_ball(view, theory.theta, means, gram, norms, delta)

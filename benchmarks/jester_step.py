@@ -1,0 +1,156 @@
+"""A step of SOLID on Jester (191 contexts, 40 arms, d = 65) beside plain NumPy BLAS of the products it contains.
+
+Usage: SOLID_BANDITS_DATA=folder OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/jester_step.py
+           [--stages 50 500 5000 20000] [--rounds K] [--write FILE]
+
+Both run in this process on one thread and take turns; times are medians of the thread's processor time, which other
+work on the machine does not add to. The products are (F * w).T @ F and F @ W^-1 over all pairs. Two policies: the
+paper's, whose multiplier is soon 0, so that no step needs the closest alternative any more; and the same without the
+bonus in g_t, whose multiplier stays positive, so that every exploring step needs it.
+"""
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+import solid_bandits as sb
+from solid_bandits import linalg, regression
+from solid_bandits.loop import Trace, _begin, _loop
+from solid_bandits.policies import solid
+from solid_bandits.policies.solid import Solid
+from solid_bandits.policies.solid_rules import confidence_width, exploitation_threshold, normalisation
+
+HORIZON = 50_000
+STEPS = 5  # per measurement, so that caches are as warm as in a run
+POLICIES = {
+    "paper": Solid.paper_random(40),
+    "no bonus in g": Solid(z0=40.0, initial_multiplier=50.0, constraint_bonus=0.0),
+}
+
+
+def seconds(call):
+    start = time.thread_time_ns()
+    call()
+    return (time.thread_time_ns() - start) * 1e-9
+
+
+def blas_products(features, weights, inverse):
+    for _ in range(STEPS):
+        (features * weights[:, None]).T @ features
+        features @ inverse
+
+
+def measure(agent, truth, environment, rounds):
+    """Medians of an exploring step's seconds and of the BLAS products', taking turns of STEPS each.
+
+    Also the shares of exploring steps, of steps with a positive multiplier, and of renewed bounds.
+    """
+    features = agent.known.features.reshape(-1, agent.known.features.shape[2])
+    state, work = agent.state, agent.work
+    step_times, blas_times, explored, informed, renewed = [], [], 0, 0, 0
+    for _ in range(rounds):
+        weights = ((state.context_counts / state.step.item())[:, None] * state.omega).ravel()
+        W = (features * weights[:, None]).T @ features
+        W += linalg.GRAM_RIDGE * np.trace(W) / len(W) * np.eye(len(W))
+        inverse = np.linalg.inv(W)
+        blas_times.append(seconds(lambda w=weights, i=inverse: blas_products(features, w, i)))
+        before = state.explored.item(), work.bounds.gram.copy()
+        trace = Trace(np.array([STEPS]), np.zeros(1), np.zeros(1, dtype=np.int64))
+        step_times.append(seconds(lambda t=trace: _loop(agent, truth, t, environment, 0, 1)))
+        explored += state.explored.item() - before[0]
+        informed += state.multiplier.item() > 0
+        renewed += not np.array_equal(before[1], work.bounds.gram)
+    shares = explored / (rounds * STEPS), informed / rounds, renewed / (rounds * STEPS)
+    return np.median(step_times) / STEPS, np.median(blas_times) / STEPS, shares
+
+
+def parts(agent, repeats):
+    """Median seconds of each part of a step, called on its own in the state at hand."""
+    view, state, work, params = agent.known, agent.state, agent.work, agent.params
+    step = state.step.item()
+    width = confidence_width(params, view, step, state.explored.item())
+    threshold = exploitation_threshold(params, view, step)
+    columns, flat = view.features_by_dim, work.weights
+    calls = {
+        "exploitation test": lambda: solid.distance_to_alternatives(state.theory, agent, 0, threshold),
+        "weights and bonuses": lambda: (solid.write_weights(agent), solid.write_bonuses(agent, width)),
+        "V_omega": lambda: linalg.sparse_weighted_gram(
+            columns, flat, view.feature_bound, work.chosen, work.columns, work.gram
+        ),
+        "closest alternative": lambda: linalg.pruned_alternative(
+            view.features,
+            columns,
+            state.regression.means,
+            work.gram,
+            work.regression.factor,
+            work.bounds,
+            work.delta,
+        ),
+        "information": lambda: linalg.inner_products(columns, work.delta, work.information),
+        "gradient and the above": lambda: solid.optimistic_gradient(
+            state.theory, agent, width, normalisation(params, state.phase.item())
+        ),
+        "omega": lambda: solid.update_omega(agent, 0.0),
+        "least squares": lambda: regression.observe(state.regression, work.regression, view, 0, 0, 0.0),
+    }
+    kept = [array.copy() for array in state.regression]
+    times = {}
+    for name, call in calls.items():
+        call()
+        times[name] = np.median([seconds(call) for _ in range(repeats)])
+    for array, before in zip(state.regression, kept, strict=True):
+        array[...] = before
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--stages", type=int, nargs="+", default=[50, 500, 5_000, 20_000])
+    parser.add_argument("--rounds", type=int, default=30, help="measured at each stage")
+    parser.add_argument("--write", type=Path, help="also write the tables to this Markdown file")
+    arguments = parser.parse_args()
+    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
+        parser.error("set OPENBLAS_NUM_THREADS=1: this compares one thread with one thread")
+    problem = sb.problems.jester(seed=0)
+    rows = [
+        "| policy | after steps | exploring | multiplier > 0 | weights that matter | bounds renewed | step ms "
+        "| BLAS ms | ratio |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    profile = []
+    for name, policy in POLICIES.items():
+        agent, truth, trace, environment = _begin(
+            problem, policy, HORIZON, 0, 0, np.array(arguments.stages, dtype=np.int64)
+        )
+        for stage, steps in enumerate(arguments.stages):
+            _loop(agent, truth, trace, environment, stage, stage + 1)
+            spent, blas, (exploring, informed, renewed) = measure(agent, truth, environment, arguments.rounds)
+            solid.write_weights(agent)
+            matter = int((agent.work.weights > 1e-25).sum())
+            rows.append(
+                f"| {name} | {steps:,} | {exploring:.0%} | {informed:.0%} | {matter:,} | {renewed:.0%} "
+                f"| {spent * 1e3:.3f} | {blas * 1e3:.3f} | {spent / blas:.2f} |"
+            )
+            print(rows[-1], flush=True)
+            times = parts(agent, 25)
+            if not profile:
+                profile += [
+                    "| policy | after steps | " + " | ".join(times) + " |",
+                    "|---" * (len(times) + 2) + "|",
+                ]
+            profile.append(
+                f"| {name} | {steps:,} | " + " | ".join(f"{t * 1e6:.0f}" for t in times.values()) + " |"
+            )
+    text = "\n".join([*rows, "", "Microseconds of the parts, each called on its own:", "", *profile]) + "\n"
+    print(text)
+    if arguments.write:
+        arguments.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
