@@ -2,12 +2,13 @@
 # make test    all tests
 # make lint    formatting, linting and types
 # make docs    the documentation, into docs/_build/html
-# make bench   steps per second beside the plain NumPy reference
+# make bench   time of a step, its floor and their ratio for every policy, beside the committed ratios
+# make bench-peers   decisions per second beside other bandit libraries, in an environment of its own
 # make reproduction   every experiment of the paper at its scale; figures and docs/reproduction.md from it
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format docs bench reproduction clean
+.PHONY: demo test lint format docs bench bench-peers reproduction clean
 
 demo: .venv/run
 	rm -rf demo
@@ -32,7 +33,15 @@ docs: .venv/docs
 	@echo "documentation in docs/_build/html/index.html"
 
 bench: .venv/test
-	$(BIN)/python benchmarks/policies.py
+	$(BIN)/python benchmarks/bench.py
+
+bench-peers: .venv-peers/ready
+	.venv-peers/bin/python benchmarks/peers --table benchmarks/peers.md --figure docs/_static/peers.png
+
+.venv-peers/ready: pyproject.toml benchmarks/peers-requirements.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -e . -r benchmarks/peers-requirements.txt
+	@touch $@
 
 # Goes on where it was interrupted; raw results stay out of the repository.
 reproduction: .venv/run
@@ -42,7 +51,7 @@ reproduction: .venv/run
 	cp reproduction/paper/report.md docs/reproduction.md
 
 clean:
-	rm -rf .venv demo docs/_build
+	rm -rf .venv .venv-peers demo docs/_build
 	find src -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/python:
