@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 import naive
 import solid_bandits as sb
-from solid_bandits.agent import _act, _update
 from solid_bandits.confidence import squared_radius
 from solid_bandits.linalg import closest_alternative
 from solid_bandits.loop import checkpoints, play
 from solid_bandits.policies import solid_theory
+from solid_bandits.policies.contract import act as _act
+from solid_bandits.policies.contract import update as _update
 from solid_bandits.policies.solid import primal_dual_step
 from solid_bandits.stream import POLICY, make_stream
 
