@@ -51,7 +51,7 @@ rule = "less"
 policies = ["LinUCB"]
 against = ["Greedy"]
 """
-SHORT, LONG = 200, 120_000
+SHORT, LONG = 200, 800_000
 TASKS = 2 * (20 * 2 + 1)
 
 
@@ -404,7 +404,7 @@ def test_killed_three_times(tmp_path, processes):
 def test_two_processes_on_one_directory_and_an_interrupt(tmp_path, processes):
     path, out = written(tmp_path, LONG), tmp_path / "out"
     first = processes(command(path, out, "--jobs", "2"), start_new_session=True)
-    until(lambda: finished_tasks(out) >= 3, first)
+    until(lambda: finished_tasks(out) >= 1, first)
     second = subprocess.run(command(path, out), capture_output=True, text=True)
     assert second.returncode == 2
     assert "is in use by another process" in second.stderr
