@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # What `--list` says of the experiments that it does not load.
 OUTSIZED = {
-    "jester": ("0.8 million, minutes", "800 million, days", "Jokes for users (needs Jester's ratings)")
+    "jester": ("0.8 million, 1 min", "800 million, 9 h", "Jokes for users (needs Jester's ratings)")
 }
 
 

@@ -6,28 +6,28 @@ from solid_bandits.policies.oam import OAM
 from solid_bandits.problem import Problem
 from solid_bandits.simulation import Plan
 
-# CPU microseconds of a step: (once, per pair of context and arm and dimension), fitted by eye to the run behind
-# docs/reproduction.md. A policy that is not here costs as much as the most expensive.
+# CPU microseconds of a step: (once, per pair of context and arm, per pair and dimension), fitted by eye to the runs
+# behind docs/reproduction.md and docs/jester.md. A policy that is not here costs as much as the most expensive.
 _COSTS = {
-    "Solid": (1.7, 0.005),
-    "LinUCB": (0.4, 0.0005),
-    "LinTS": (0.6, 0.001),
-    "Greedy": (0.3, 0.0005),
-    "EpsilonGreedy": (0.35, 0.0005),
-    "UCB1": (0.1, 0.0),
-    "IDS": (0.7, 0.006),
-    "SPL": (0.8, 0.006),
-    "OSSB": (3.0, 0.06),
-    "EndOfOptimism": (1.0, 0.001),
-    "OAM": (0.8, 0.06),
+    "Solid": (0.2, 0.006, 0.0001),
+    "LinUCB": (0.12, 0.001, 0.0001),
+    "LinTS": (0.3, 0.001, 0.00015),
+    "Greedy": (0.1, 0.001, 0.0001),
+    "EpsilonGreedy": (0.1, 0.001, 0.0001),
+    "UCB1": (0.05, 0.001, 0.0),
+    "IDS": (0.3, 0.01, 0.001),
+    "SPL": (0.3, 0.01, 0.001),
+    "OSSB": (2.0, 0.1, 0.06),
+    "EndOfOptimism": (0.3, 0.001, 0.0001),
+    "OAM": (0.3, 0.0, 0.08),
 }
 
 
 def step_seconds(policy: Policy, problem: Problem) -> float:
     """CPU seconds of a step, roughly."""
     pairs = problem.n_contexts * problem.n_arms
-    once, per_entry = _COSTS.get(type(policy).__name__, _COSTS["OAM"])
-    cost = once + per_entry * pairs * problem.dim
+    once, per_pair, per_entry = _COSTS.get(type(policy).__name__, _COSTS["OAM"])
+    cost = once + per_pair * pairs + per_entry * pairs * problem.dim
     if isinstance(policy, OAM) and policy.resolve_every > 1:
         cost /= min(policy.resolve_every, 10)
     return cost * 1e-6
