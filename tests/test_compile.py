@@ -1,10 +1,12 @@
 """The cache of compiled code: found again by the next process, never found stale."""
 
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+import solid_bandits.policies  # noqa: F401  # every kernel is there to be looked at
 from solid_bandits import _compile
 
 SCRIPT = """
@@ -37,25 +39,109 @@ def test_a_change_in_any_compiled_file_compiles_anew(tmp_path):
     assert hits_and_misses(tmp_path) == ["1", "0"]
 
 
-def test_the_stamp_covers_every_file_with_compiled_code(tmp_path, monkeypatch):
+def test_the_stamp_covers_every_file_that_compiled_code_is_made_with(tmp_path, monkeypatch):
     root = tmp_path / "package"
-    (root / "below").mkdir(parents=True)
-    (root / "below" / "kernel.py").write_text("from solid_bandits._compile import jit\n")
-    (root / "plain.py").write_text("x = 1\n")
-    monkeypatch.setattr(_compile, "__file__", str(root / "_compile.py"))
+    shutil.copytree(_compile.ROOT, root, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(_compile, "ROOT", root)
 
-    def stamp():
+    def stamp_after(name):
+        with (root / name).open("a") as file:
+            file.write("# changed\n")
         _compile.package_stamp.cache_clear()
         return _compile.package_stamp()
 
     try:
-        before = stamp()
-        (root / "plain.py").write_text("x = 2\n")
-        assert stamp() == before
-        (root / "below" / "kernel.py").write_text("from solid_bandits._compile import jit  # changed\n")
-        assert stamp() != before
+        last = stamp_after("report/page.py")
+        assert stamp_after("cli/compare.py") == stamp_after("experiments/engine.py") == last
+        for name in (
+            "linalg.py",
+            "problem.py",
+            "policies/contract.py",
+            "policies/solid_state.py",
+            "bounds/_interior.py",
+        ):
+            before, last = last, stamp_after(name)
+            assert last != before
     finally:
         _compile.package_stamp.cache_clear()
+
+
+OWN_POLICY = """
+import sys
+from dataclasses import dataclass
+from typing import NamedTuple
+import numpy as np
+import solid_bandits as sb
+from solid_bandits._compile import jit
+from solid_bandits.agent import _act
+from solid_bandits.loop import _loop, checkpoints, play
+from solid_bandits.policies.contract import Policy, register
+from solid_bandits.problem import View
+
+class State(NamedTuple):
+    step: np.ndarray
+
+class OwnAgent(NamedTuple):
+    known: View
+    state: State
+
+@jit
+def act(agent, context):
+    return ARM, False
+
+@jit
+def update(agent, context, arm, reward):
+    agent.state.step[()] += 1
+
+register(OwnAgent, act, update)
+
+@dataclass(frozen=True)
+class Own(Policy):
+    def start(self, view, stream):
+        return OwnAgent(view, State(np.array(0)))
+
+def main():
+    problem = sb.problems.toy()
+    regret = play(problem, Own(), 50, 0, 0, checkpoints(50)).regret[-1]
+    arm = sb.Agent(Own(), problem.view()).act(0)
+    print(arm, regret > 0, sum(_loop.stats.cache_hits.values()))
+"""
+
+
+def test_a_policy_outside_the_package_is_cached_and_never_stale(tmp_path):
+    def played(arm):
+        (tmp_path / "own_policy.py").write_text(OWN_POLICY.replace("ARM", str(arm)))
+        done = subprocess.run(
+            [sys.executable, "-c", "import own_policy; own_policy.main()"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+            env={"PATH": "", "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)},
+        )
+        return done.stdout.split()
+
+    # Arm 0 is the best one in context 0 of the toy, and not in context 1; arm 2 is the best nowhere.
+    assert played(0)[::2] == ["0", "0"]
+    assert played(0)[::2] == ["0", "1"]
+    assert played(2)[::2] == ["2", "0"]
+
+
+def test_no_kernel_without_reference_counts_returns_an_array():
+    """An array that such a kernel returned would be freed while in use: numba itself does not refuse all of them."""
+    seen = 0
+    for module in list(sys.modules.values()):
+        if not getattr(module, "__name__", "").startswith("solid_bandits"):
+            continue
+        for value in vars(module).values():
+            if hasattr(value, "py_func") and value.targetoptions.get("_nrt") is False:
+                returned = value.py_func.__annotations__.get("return")
+                assert "Floats" not in str(returned), value
+                assert "ndarray" not in str(returned), value
+                assert "Ints" not in str(returned), value
+                assert "NamedTuple" not in str(getattr(returned, "__orig_bases__", "")), value
+                seen += 1
+    assert seen > 50
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """What every policy promises, whatever its algorithm."""
 
+import copy
 import dataclasses
 import json
 import math
+import pickle
 import subprocess
 import sys
 
@@ -182,6 +184,31 @@ def test_late_and_lost_rewards_are_taken_as_they_come(policy):
                 agent.update(*reward)
             waiting = []
     fill_state(agent._compiled.state, agent.state())
+
+
+@every_policy
+def test_a_copied_or_pickled_agent_decides_alike_and_goes_its_own_way(policy):
+    problem = sb.problems.toy()
+    agent = sb.Agent(policy, problem.view(500), seed=3)
+    rng = np.random.default_rng(0)
+    for context in rng.integers(2, size=30):
+        agent.update(int(context), agent.act(int(context)), rng.normal())
+    before = agent.state()
+    for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert other.state() == before
+        contexts = rng.integers(2, size=20)
+        for context in contexts:
+            other.update(int(context), other.act(int(context)), 1.0)
+        assert agent.state() == before
+        other.restore(before)
+        assert other.act(0) == same_state_as(agent).act(0)
+
+
+def same_state_as(agent):
+    """A third agent in the same state, so that the first one is not changed by being asked."""
+    third = sb.Agent(agent.policy, sb.problems.toy().view(500))
+    third.restore(agent.state())
+    return third
 
 
 @every_policy

@@ -29,9 +29,9 @@ def jit_apart(function: F) -> F:
 
 
 def _compile(function: F, inline: bool) -> F:
-    # Kernels that are inlined allocate nothing and return no array (numba refuses them if they do), so references need
-    # not be counted: each count is a locked instruction, and they were most of a step. Said for both kinds, because
-    # a function that does not say takes over what its caller does.
+    # Kernels that are inlined allocate nothing (numba refuses it) and return no array (a test sees to it), so that
+    # references need not be counted: each count is a locked instruction, and they were most of a step. Said for both
+    # kinds, because a function that does not say takes over what its caller does.
     counting: dict[str, Any] = {"_nrt": not inline}
     compiled: Any = numba.njit(
         nogil=True,
@@ -71,14 +71,39 @@ class _PackageCache(caching.FunctionCache):
 
     _impl_class = _PackageCacheImpl
 
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return *super()._index_key(sig, codegen), _outside_stamp(sig)  # type: ignore[no-untyped-call]
+
+
+_outside: dict[type, frozenset[Path]] = {}
+
+
+def note_sources(agent_type: type, *kernels: Callable[..., object]) -> None:
+    """Remember the files of kernels outside the package: code that was compiled with them goes stale with them."""
+    codes = [getattr(kernel, "py_func", kernel).__code__ for kernel in kernels]
+    files = {Path(code.co_filename) for code in codes}
+    _outside[agent_type] = frozenset(file for file in files if ROOT not in file.parents and file.is_file())
+
+
+def _outside_stamp(sig: Any) -> str:
+    """A hash of the files that hold the kernels of the agents in a signature, where they are not the package's."""
+    held = [getattr(one, "field_dict", {}).get("agent", one) for one in sig]
+    files = set().union(*(_outside.get(getattr(one, "instance_class", object), ()) for one in held))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in sorted(files))).hexdigest()
+
+
+ROOT = Path(__file__).parent
+
+# Nothing that is compiled, nor any type or constant that compiled code is made with, comes from these.
+_PLAIN = ("cli", "experiments", "report")
+
 
 @cache
 def package_stamp() -> str:
-    """A hash of the package's source files that hold compiled functions."""
-    root = Path(__file__).parent
+    """A hash of the package's source files, but for those that have nothing to do with compiled functions."""
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        source = path.read_bytes()
-        if b"_compile import jit" in source or path == Path(__file__):
-            digest.update(str(path.relative_to(root)).encode() + b"\0" + source)
+    for path in sorted(ROOT.rglob("*.py")):
+        inside = path.relative_to(ROOT)
+        if inside.parts[0] not in _PLAIN:
+            digest.update(str(inside).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

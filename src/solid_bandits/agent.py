@@ -50,7 +50,8 @@ def _update(held: Any, context: int, arm: int, reward: float) -> None:
 class Agent:
     """A policy that acts and learns.
 
-    The compiled functions are those of the simulation's loop. Rewards may come late, in any order, or never.
+    The compiled functions are those of the simulation's loop. Rewards may come late, in any order, or never. An agent
+    is for one thread at a time; it can be copied and pickled, and the copy goes its own way.
 
     Args:
         policy: parameters, such as `Solid()`.
@@ -68,6 +69,7 @@ class Agent:
     def __init__(self, policy: Policy, view: View, seed: int = 0) -> None:
         stream = make_stream(_check.integer("seed", seed, least=0), run=0, role=POLICY)
         self.policy = policy
+        self._view = view
         self._compiled = policy.start(view, stream)
         if DISABLE_JIT:  # nothing to hand over, nothing to compile
             self._held: Any = SimpleNamespace(agent=self._compiled)
@@ -98,6 +100,15 @@ class Agent:
         """All that the policy carries, as nested dicts and lists of numbers: JSON keeps it exactly."""
         return state_to_plain(self._compiled.state)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.policy, self._view, self.state())
+
     def restore(self, state: Plain) -> None:
         """Go on from what `state` returned, with the same policy and view: the same decisions follow."""
         fill_state(self._compiled.state, state)
+
+
+def _restored(policy: Policy, view: View, state: Plain) -> Agent:
+    agent = Agent(policy, view)
+    agent.restore(state)
+    return agent

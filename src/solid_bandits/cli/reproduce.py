@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 
 # What `--list` says of the experiments that it does not load.
-OUTSIZED = {
-    "jester": ("0.8 million, 1 min", "800 million, 9 h", "Jokes for users (needs Jester's ratings)")
-}
+OUTSIZED = {"jester": ("0.8 million, 1 min", "800 million, 9 h", "Jokes for users (needs Jester's ratings)")}
 
 
 def reproduce(

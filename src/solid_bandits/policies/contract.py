@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from numba.extending import overload
 
+from solid_bandits._compile import note_sources
 from solid_bandits._types import Plain, Words
 from solid_bandits.problem import View
 
@@ -49,6 +50,7 @@ _KERNELS: dict[type, tuple[Act, Update]] = {}
 def register(agent_type: type, act: Act, update: Update) -> None:
     """Make `act` and `update` the kernels of agents of this type."""
     _KERNELS[agent_type] = (act, update)
+    note_sources(agent_type, act, update)
 
 
 def act(agent: Any, context: int) -> tuple[int, bool]:

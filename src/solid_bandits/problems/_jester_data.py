@@ -104,9 +104,14 @@ def _download() -> Path:
     failures = []
     for address in ADDRESSES:
         try:
-            return Path(pooch.retrieve(address, known_hash=None, fname=target.name, path=folder))
+            path = Path(pooch.retrieve(address, known_hash=None, fname=target.name, path=folder))
+            read(path.read_bytes(), address)
+            return path
         except OSError as error:  # what `requests` raises is an OSError too
             failures.append(f"{address} ({type(error).__name__})")
+        except ValueError as error:  # a page that says the file has moved, say
+            target.unlink(missing_ok=True)
+            failures.append(f"{address} ({error})")
     raise ValueError(
         f"source is None, {DATA_VARIABLE} is not set, and the Jester ratings could not be downloaded from "
         f"{' or '.join(failures)}; get {FILE_NAMES[0]} elsewhere, then give its path as source, or put it in a "
