@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -403,7 +404,9 @@ def test_killed_three_times(tmp_path, processes):
 
 def test_two_processes_on_one_directory_and_an_interrupt(tmp_path, processes):
     path, out = written(tmp_path, LONG), tmp_path / "out"
-    first = processes(command(path, out, "--jobs", "2"), start_new_session=True)
+    # Where the tests themselves run in the background, interrupts are ignored, and processes inherit that.
+    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    first = processes(command(path, out, "--jobs", "2"), start_new_session=True, preexec_fn=listen)
     until(lambda: finished_tasks(out) >= 1, first)
     with pytest.raises(ValueError, match="is in use by another process"):
         play(path, out)
