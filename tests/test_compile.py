@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-import solid_bandits.policies  # noqa: F401  # every kernel is there to be looked at
+import solid_bandits.bounds
+import solid_bandits.policies.catalogue  # noqa: F401  # every kernel is there to be looked at
 from solid_bandits import _compile
 
 SCRIPT = """
@@ -117,7 +118,13 @@ def test_a_policy_outside_the_package_is_cached_and_never_stale(tmp_path):
             text=True,
             check=True,
             cwd=tmp_path,
-            env={"PATH": "", "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)},
+            env={
+                "PATH": "",
+                "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+                "PYTHONPATH": str(tmp_path),
+                # Python itself would not notice a change within one second that leaves the file's size as it is.
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
         )
         return done.stdout.split()
 
