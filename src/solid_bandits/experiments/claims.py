@@ -76,9 +76,15 @@ def _target(results: Results, at: float) -> float:
     return at * results.manifest["configuration"]["horizon"]
 
 
-def _regret(results: Results, policy: str, at: float) -> Floats | None:
-    here = _reading(results.table, "regret", policy, _target(results, at))
-    return None if here is None else here.values
+def _column(column: str, of_insides: bool = False) -> Callable[[Results, str, float], Floats | None]:
+    """The metric that is a column of the table, or of the insides, as it stands."""
+
+    def values(results: Results, policy: str, at: float) -> Floats | None:
+        table = results.insides if of_insides else results.table
+        here = _reading(table, column, policy, _target(results, at))
+        return None if here is None else here.values
+
+    return values
 
 
 def _slope(results: Results, policy: str, at: float) -> Floats | None:
@@ -91,24 +97,9 @@ def _slope(results: Results, policy: str, at: float) -> Floats | None:
     return (last.values - before.values) / math.log(last.step / before.step)
 
 
-def _explored(results: Results, policy: str, at: float) -> Floats | None:
-    here = _reading(results.table, "explored", policy, _target(results, at))
-    return None if here is None else here.values
-
-
 def _exploring_share(results: Results, policy: str, at: float) -> Floats | None:
     here = _reading(results.table, "explored", policy, _target(results, at))
     return None if here is None else here.values / here.step
-
-
-def _information(results: Results, policy: str, at: float) -> Floats | None:
-    here = _reading(results.insides, "statistic", policy, _target(results, at))
-    return None if here is None else here.values
-
-
-def _multiplier(results: Results, policy: str, at: float) -> Floats | None:
-    here = _reading(results.insides, "multiplier", policy, _target(results, at))
-    return None if here is None else here.values
 
 
 def _late_share(results: Results, policy: str, at: float) -> Floats | None:
@@ -123,13 +114,14 @@ def _late_share(results: Results, policy: str, at: float) -> Floats | None:
 
 
 METRICS: dict[str, Metric] = {
-    "regret": Metric("cumulative regret", _regret),
+    "regret": Metric("cumulative regret", _column("regret")),
     "slope": Metric("growth of regret per unit of log t over the last decade before", _slope),
-    "explored": Metric("exploring rounds up to", _explored),
+    "explored": Metric("exploring rounds up to", _column("explored")),
     "exploring share": Metric("share of exploring rounds among all up to", _exploring_share),
-    "multiplier": Metric("SOLID's multiplier λ", _multiplier),
+    "multiplier": Metric("SOLID's multiplier λ", _column("multiplier", of_insides=True)),
     "information": Metric(
-        "the exploitation test's statistic, the distance to the closest alternative,", _information
+        "the exploitation test's statistic, the distance to the closest alternative,",
+        _column("statistic", of_insides=True),
     ),
     "late share": Metric(
         "share of the regret that came in the second half of the time (0 for no regret) up to", _late_share
