@@ -12,6 +12,7 @@ bonus in g_t, whose multiplier stays positive, so that every exploring step need
 import argparse
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ HORIZON = 50_000
 STEPS = 5  # per measurement, so that caches are as warm as in a run
 POLICIES = {
     "paper": Solid.paper_random(40),
-    "no bonus in g": Solid(z0=40.0, initial_multiplier=50.0, constraint_bonus=0.0),
+    "no bonus in g": replace(Solid.paper_random(40), constraint_bonus=0.0),
 }
 
 

@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,11 +39,11 @@ def problem_of(size):
 
 
 def policies(n_arms):
-    start = {"z0": float(n_arms), "initial_multiplier": 50.0}
+    paper = sb.Solid.paper_random(n_arms)
     return {
-        "exploring, multiplier 0": sb.Solid(threshold_scale=ALWAYS, **start),
-        "exploring, multiplier > 0": sb.Solid(threshold_scale=ALWAYS, constraint_bonus=0.0, **start),
-        "exploiting": sb.Solid(threshold_scale=0.0, **start),
+        "exploring, multiplier 0": replace(paper, threshold_scale=ALWAYS),
+        "exploring, multiplier > 0": replace(paper, threshold_scale=ALWAYS, constraint_bonus=0.0),
+        "exploiting": replace(paper, threshold_scale=0.0),
         "Greedy": sb.Greedy(),
     }
 

@@ -113,19 +113,23 @@ class Solid:
 
     def __init__(self, policy, view, stream):
         self.policy, self.view, self.stream = policy, view, stream
+        self.unit = view.noise_std if policy.units == "noise" else 1
         self.nu = max(view.feature_bound**2, 1) if policy.ridge is None else policy.ridge
+        if policy.units == "noise":
+            self.nu = policy.ridge * view.feature_bound**2
         self.estimator = Estimator(view, self.nu)
         n_contexts, n_arms, self.dim = view.features.shape
         self.omega = np.full((n_contexts, n_arms), 1 / n_arms)
         self.log_omega = np.log(self.omega)
         self.omega_sum = np.zeros((n_contexts, n_arms))
         self.pulls = np.zeros((n_contexts, n_arms))
-        self.multiplier = policy.initial_multiplier
+        self.multiplier = self.unit * policy.initial_multiplier
         self.counts = np.zeros(n_contexts)
         self.t = self.S = self.phase = self.phase_start = 0
         self.theta = np.zeros(self.dim)  # theta-tilde
-        self.max_multiplier = policy.max_multiplier
-        if self.max_multiplier is None:
+        if policy.max_multiplier is not None:
+            self.max_multiplier = self.unit * policy.max_multiplier
+        else:
             rho = policy.least_context_prob or 1
             z_min = 8 * view.noise_std**2 * self.dim / (rho * policy.least_gap**2)
             self.max_multiplier = 2 * view.theta_bound * view.feature_bound * z_min
@@ -144,20 +148,23 @@ class Solid:
             n, delta, self.dim, view.noise_std, view.theta_bound, view.feature_bound, self.nu
         )
 
+    def offset(self, n):
+        return self.policy.dimension_scale * self.dim * np.log(np.log(n))
+
     def beta(self, t):
         """beta_{t-1}"""
         n = self.horizon(t)
         if self.policy.confidence == "theorem":
             return self.policy.threshold_scale * self.radius(n, 1 / n)
         log_t = np.log(max(t - 1, 1))
-        return self.policy.threshold_scale * self.view.noise_std**2 * (log_t + self.dim * np.log(np.log(n)))
+        return self.policy.threshold_scale * self.view.noise_std**2 * (log_t + self.offset(n))
 
     def gamma(self):
         n = self.horizon(self.t)
         if self.policy.confidence == "theorem":
             return self.policy.optimism_scale * self.radius(n, 1 / self.S**2)
         log_s = np.log(self.S)
-        return self.policy.optimism_scale * self.view.noise_std**2 * (log_s + self.dim * np.log(np.log(n)))
+        return self.policy.optimism_scale * self.view.noise_std**2 * (log_s + self.offset(n))
 
     def schedule(self):
         """z_k and p_k"""
@@ -215,16 +222,27 @@ class Solid:
 
     def act(self, context):
         self.t += 1
-        if self.statistic(context) > self.beta(self.t):
-            arm, explored = int(np.argmax(self.means[context])), False
-        else:
-            arm, explored = self.choose_arm(context), True
+        extra = 0
+        if self.policy.random_width > 0:
+            extra = -2 * self.policy.random_width * self.view.noise_std**2 * np.log(1 - self.stream.uniform())
+        explores = not self.statistic(context) > self.beta(self.t) + extra
+        if self.policy.step_first:
+            self.counts[context] += 1
+        if explores:
             self.S += 1
-            self.update_solution()
-        self.counts[context] += 1
-        return arm, explored
+            if self.policy.step_first:
+                self.update_solution(extra)
+                arm = self.choose_arm(context)
+            else:
+                arm = self.choose_arm(context)
+                self.update_solution(extra)
+        else:
+            arm = int(np.argmax(self.means[context]))
+        if not self.policy.step_first:
+            self.counts[context] += 1
+        return arm, explores
 
-    def update_solution(self):
+    def update_solution(self, extra):
         policy, view = self.policy, self.view
         sigma2 = view.noise_std**2
         z, p = self.schedule()
@@ -235,21 +253,25 @@ class Solid:
         W += SMALL * np.trace(W) / self.dim * np.eye(self.dim)
         delta = self.closest(W, list(range(len(rho))))[1] if np.trace(W) > 0 else np.zeros(self.dim)
         divergence = (view.features @ delta) ** 2 / (2 * sigma2)
-        bonus = np.sqrt(self.gamma()) * np.sqrt(self.estimator.sq_norms)
+        bonus = np.sqrt(self.gamma() + extra) * np.sqrt(self.estimator.sq_norms)
         optimistic = (
             divergence + policy.constraint_bonus * 2 * view.theta_bound * view.feature_bound / sigma2 * bonus
         )
         g = (weights * optimistic).sum() - 1 / z
         q = rho[:, None] * (self.means + bonus + self.multiplier * optimistic)
-        if policy.normalise_gradient:
-            size = np.linalg.norm(q, axis=1, keepdims=True)
-            q = np.divide(q, size, out=np.zeros_like(q), where=size > 0)
-        self.log_omega = self.log_omega + scale * policy.policy_step * q
+        step = scale * policy.policy_step
+        if policy.gradient_scale == "none":
+            step /= self.unit
+        else:
+            size = np.linalg.norm(q, axis=1) if policy.gradient_scale == "norm" else np.ptp(q, axis=1)
+            q = np.divide(q, size[:, None], out=np.zeros_like(q), where=size[:, None] > 0)
+        seen = self.counts > 0
+        self.log_omega[seen] = policy.policy_memory * self.log_omega[seen] + step * q[seen]
         self.log_omega -= self.log_omega.max(axis=1, keepdims=True)
         self.omega = np.exp(self.log_omega)
         self.omega /= self.omega.sum(axis=1, keepdims=True)
         self.multiplier = min(
-            max(self.multiplier - scale * policy.multiplier_step * g, 0), self.max_multiplier
+            max(self.multiplier - scale * self.unit * policy.multiplier_step * g, 0), self.max_multiplier
         )
         if self.S - self.phase_start >= p:
             self.phase += 1
@@ -257,7 +279,7 @@ class Solid:
             if policy.reset_at_phase:
                 self.omega = np.full(self.omega.shape, 1 / self.omega.shape[1])
                 self.log_omega = np.log(self.omega)
-                self.multiplier = policy.initial_multiplier
+                self.multiplier = self.unit * policy.initial_multiplier
 
     def update(self, context, arm, reward):
         self.estimator.observe(context, arm, reward)

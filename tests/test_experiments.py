@@ -1,6 +1,7 @@
 """Experiments as data: the paper's own, and errors in a user's file that name the line."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ parameters = { n_contexts = 2, n_arms = 3, dim = 3, seed = 7 }
 quick = { play = false }
 
 [[policy]]
-name = "solid"
+name = "solid-paper"
 parameters = { z0 = 5.0 }
 
 [[policy]]
@@ -52,7 +53,7 @@ quick = false
 text = "SOLID beats TS."
 source = "ours"
 rule = "less"
-policies = ["SOLID"]
+policies = ["SOLID (paper)"]
 against = ["TS"]
 parts = ["easy"]
 """
@@ -82,11 +83,11 @@ def test_a_file_gives_problems_policies_and_sizes(folder):
         (200, 4, 2),
         (300, 4, 2),
     ]
-    assert list(easy.policies) == ["SOLID", "TS", "Greedy"]
-    assert list(own.policies) == ["SOLID", "Greedy"]
+    assert list(easy.policies) == ["SOLID (paper)", "TS", "Greedy"]
+    assert list(own.policies) == ["SOLID (paper)", "Greedy"]
     # The catalogue's parameters for the kind of problem, with the file's on top.
-    assert easy.policies["SOLID"] == sb.Solid(z0=5.0)
-    assert new.policies["SOLID"] == sb.Solid(z0=5.0, initial_multiplier=50.0)
+    assert easy.policies["SOLID (paper)"] == replace(sb.Solid.paper_toy(), z0=5.0)
+    assert new.policies["SOLID (paper)"] == replace(sb.Solid.paper_random(3), z0=5.0)
     assert experiment.steps == 300 * 4 * 3 + 200 * 4 * 2 + 300 * 4 * 3
     assert [claim.text for claim in experiment.claims] == ["SOLID beats TS."]
 
@@ -95,7 +96,7 @@ def test_the_quick_scale_takes_what_the_file_says(folder):
     experiment = load(written(folder, GOOD), "quick")
     assert [part.label for part in experiment.parts] == ["easy", "own"]
     assert [part.plan.runs for part in experiment.parts] == [2, 2]
-    assert list(experiment.parts[0].plan.policies) == ["SOLID", "TS"]
+    assert list(experiment.parts[0].plan.policies) == ["SOLID (paper)", "TS"]
 
 
 @pytest.mark.parametrize(
@@ -114,12 +115,12 @@ def test_the_quick_scale_takes_what_the_file_says(folder):
         ("parameters = { xi = 0.3 }", "new_each_run = true", 13, "a toy problem is always the same"),
         ('"mine.npz"', '"other.npz"', 17, "other.npz' cannot be read (No such file or directory)"),
         ('file = "mine.npz"', 'file = "mine.npz"\nkind = "toy"', 17, "file is given together with kind"),
-        ('name = "solid"', 'name = "sold"', 28, "name is 'sold'; did you mean 'solid'?"),
-        ('name = "solid"', "", 27, "name is missing"),
+        ('name = "solid-paper"', 'name = "sold"', 28, "name is 'sold'; did you mean 'solid'?"),
+        ('name = "solid-paper"', "", 27, "name is missing"),
         ("{ z0 = 5.0 }", "{ z = 5.0 }", 29, "parameter is 'z'; did you mean 'z0'?"),
         ("{ z0 = 5.0 }", "{ z0 = -5.0 }", 29, "z0 is -5.0; give a finite number > 0"),
         ('["easy", "new"]', '["easy", "knew"]', 34, "problems is 'knew'; did you mean 'new'?"),
-        ('label = "TS"', 'label = "SOLID"', 32, "label is 'SOLID', which another policy has"),
+        ('label = "TS"', 'label = "SOLID (paper)"', 32, "label is 'SOLID (paper)', which another policy has"),
         ('label = "own"', 'label = "easy"', 16, "label is 'easy', which another problem has"),
         ('name = "greedy"', 'name = "ucb1"', 37, "features has 2 contexts; UCB1 takes one"),
         ('against = ["TS"]', 'against = ["T"]', 45, "against is 'T'; did you mean 'TS'?"),
@@ -209,7 +210,7 @@ def test_the_toy_and_the_random_problems_are_the_papers():
 
 def test_the_ablations_change_one_thing_each():
     """All but the switched parameter are the appendix's defaults."""
-    defaults = sb.Solid(z0=30, initial_multiplier=0, policy_step=0.1, multiplier_step=0.5)
+    defaults = replace(sb.Solid.paper_toy(), z0=30, policy_step=0.1)
     switched = {
         "ablation-z0": {"z0"},
         "ablation-lambda1": {"initial_multiplier"},

@@ -1,9 +1,12 @@
 """SOLID against its plain NumPy reference and against the formulas of Algorithm 1."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import naive
 import solid_bandits as sb
@@ -12,6 +15,11 @@ from solid_bandits.policies.contract import act as _act
 from solid_bandits.policies.contract import update as _update
 from solid_bandits.policies.solid_state import MANY_PAIRS
 from solid_bandits.stream import POLICY, make_stream
+
+
+def paper(**changes):
+    """The paper's form but for some switches."""
+    return replace(sb.Solid.paper_toy(), **changes)
 
 
 def follow(problem, policy, steps, seed, horizon=None):
@@ -42,25 +50,37 @@ def test_same_arms_as_the_reference_on_random_problems(seed):
 
 # Without the bonus in g_t the multiplier stays positive, so that the information part of the gradient is at work.
 VARIANTS = {
-    "no bonus": sb.Solid(constraint_bonus=0, z0=5, initial_multiplier=20),
-    "reset": sb.Solid(constraint_bonus=0.01, reset_at_phase=True, initial_multiplier=5),
-    "raw gradient": sb.Solid(
-        normalise_gradient=False, policy_step=0.3, initial_multiplier=3, constraint_bonus=0.1
+    "no bonus": paper(constraint_bonus=0, z0=5, initial_multiplier=20),
+    "reset": paper(constraint_bonus=0.01, reset_at_phase=True, initial_multiplier=5),
+    "raw gradient": paper(gradient_scale="none", policy_step=0.3, initial_multiplier=3, constraint_bonus=0.1),
+    "other ridge": paper(ridge=4, z0=0.5, policy_step=0.1, multiplier_step=2),
+    "clipped": paper(max_multiplier=2, initial_multiplier=1, constraint_bonus=0),
+    "lin-exp": paper(schedule="lin-exp", constraint_bonus=0),
+    "lin-pol": paper(schedule="lin-pol", constraint_bonus=0.01, reset_at_phase=True),
+    "lin-lin": paper(schedule="lin-lin", constraint_bonus=0, decay_steps=True, initial_multiplier=10),
+    "decaying steps": paper(decay_steps=True, initial_multiplier=50, constraint_bonus=0.01),
+    "direct tracking": paper(arm_choice="direct"),
+    "cumulative tracking": paper(arm_choice="cumulative", constraint_bonus=0),
+    "oam test": paper(exploit_test="oam"),
+    "oam test everywhere": paper(exploit_test="oam", test_contexts="all", threshold_scale=0.5),
+    "test everywhere": paper(test_contexts="all", threshold_scale=0.3),
+    "scales": paper(threshold_scale=0.2, optimism_scale=0.4, z0=30, initial_multiplier=200),
+    "anytime": paper(anytime=True),
+    "theorem": paper(confidence="theorem", threshold_scale=0.1, optimism_scale=0.05, ridge=None),
+    "dimension scale": paper(dimension_scale=0.3, initial_multiplier=5, constraint_bonus=0),
+    "random width": paper(random_width=0.7, threshold_scale=0.2, optimism_scale=0.2, constraint_bonus=0.01),
+    "noise units": paper(
+        units="noise", ridge=0.5, initial_multiplier=20, constraint_bonus=0, max_multiplier=30
     ),
-    "other ridge": sb.Solid(ridge=4, z0=0.5, policy_step=0.1, multiplier_step=2),
-    "clipped": sb.Solid(max_multiplier=2, initial_multiplier=1, constraint_bonus=0),
-    "lin-exp": sb.Solid(schedule="lin-exp", constraint_bonus=0),
-    "lin-pol": sb.Solid(schedule="lin-pol", constraint_bonus=0.01, reset_at_phase=True),
-    "lin-lin": sb.Solid(schedule="lin-lin", constraint_bonus=0, decay_steps=True, initial_multiplier=10),
-    "decaying steps": sb.Solid(decay_steps=True, initial_multiplier=50, constraint_bonus=0.01),
-    "direct tracking": sb.Solid(arm_choice="direct"),
-    "cumulative tracking": sb.Solid(arm_choice="cumulative", constraint_bonus=0),
-    "oam test": sb.Solid(exploit_test="oam"),
-    "oam test everywhere": sb.Solid(exploit_test="oam", test_contexts="all", threshold_scale=0.5),
-    "test everywhere": sb.Solid(test_contexts="all", threshold_scale=0.3),
-    "scales": sb.Solid(threshold_scale=0.2, optimism_scale=0.4, z0=30, initial_multiplier=200),
-    "anytime": sb.Solid(anytime=True),
-    "theorem": sb.Solid(confidence="theorem", threshold_scale=0.1, optimism_scale=0.05, ridge=None),
+    "noise units, raw gradient": paper(
+        units="noise", gradient_scale="none", policy_step=0.3, multiplier_step=2, constraint_bonus=0.01
+    ),
+    "spread": paper(gradient_scale="spread", initial_multiplier=2, constraint_bonus=0),
+    "memory": paper(policy_memory=0.8, policy_step=3, initial_multiplier=5, constraint_bonus=0),
+    "step first": paper(step_first=True, initial_multiplier=5, constraint_bonus=0),
+    "step first, cumulative tracking": paper(step_first=True, arm_choice="cumulative"),
+    "defaults": sb.Solid(),
+    "defaults with information": sb.Solid(constraint_bonus=0, initial_multiplier=0.3, policy_step=30),
 }
 
 
@@ -88,7 +108,7 @@ LENGTHS = {
 @pytest.mark.parametrize("schedule", LENGTHS)
 def test_phases_last_as_many_exploring_rounds_as_the_schedule_says(schedule):
     """T_k: phase k ends after ceil(p_0) + ... + ceil(p_k) exploring rounds, p_k the paper's four schedules."""
-    policy = sb.Solid(z0=2.5, schedule=schedule)
+    policy = paper(z0=2.5, schedule=schedule)
     problem = sb.problems.random(seed=1)
     agent = policy.start(problem.view(3000), make_stream(0, 0, POLICY))
     rng = np.random.default_rng(0)
@@ -106,7 +126,7 @@ def test_phases_last_as_many_exploring_rounds_as_the_schedule_says(schedule):
 
 def test_thresholds_are_the_papers():
     view = sb.problems.toy(noise_std=0.7).view(horizon=1000)
-    params = sb.Solid().compiled_params(view)
+    params = paper().compiled_params(view)
     log_log = math.log(math.log(1000))
     assert solid_rules.exploitation_threshold(params, view, 1) == pytest.approx(0.49 * 3 * log_log)
     assert solid_rules.exploitation_threshold(params, view, 51) == pytest.approx(
@@ -159,7 +179,7 @@ def test_same_arms_as_the_reference_where_pairs_are_left_out(name):
 def test_what_is_carried_beside_the_state_changes_nothing(bonus):
     """Restored into a new agent, whose scratch is empty: the same decisions and the same state to the last bit."""
     problem = large_problem(2)
-    policy = sb.Solid(z0=20, initial_multiplier=50, constraint_bonus=bonus)
+    policy = paper(z0=20, initial_multiplier=50, constraint_bonus=bonus)
     rng = np.random.default_rng(2)
     agent = sb.Agent(policy, problem.view(500))
     for step in range(300):
@@ -178,7 +198,7 @@ def test_what_is_carried_beside_the_state_changes_nothing(bonus):
 def test_information_that_cannot_matter_is_not_computed():
     """At multiplier 0 and with bonuses above 1/z, the next multiplier is 0 and the gradient knows no information."""
     problem = large_problem(3)
-    agent = sb.Solid(z0=20, initial_multiplier=0).start(problem.view(100), make_stream(0, 0, POLICY))
+    agent = paper(z0=20, initial_multiplier=0).start(problem.view(100), make_stream(0, 0, POLICY))
 
     def play(steps):
         for context in range(steps):
@@ -197,7 +217,7 @@ def test_information_that_cannot_matter_is_not_computed():
 
 def test_exploration_policies_are_distributions():
     problem = sb.problems.random(seed=5)
-    state, _ = follow(problem, sb.Solid(policy_step=50.0), 400, seed=0)
+    state, _ = follow(problem, paper(policy_step=50.0), 400, seed=0)
     assert state.omega.sum(axis=1) == pytest.approx(np.ones(4))
     assert (state.omega >= 0).all()
 
@@ -215,3 +235,56 @@ def test_solid_beats_linucb_on_the_papers_toy():
     for rival in ("LinUCB", "LinTS (paper)"):
         difference = regret["SOLID"] - regret[rival]
         assert difference.mean() < -4 * difference.std(ddof=1) / math.sqrt(40)
+
+
+NOISE_UNITS = {name: policy for name, policy in VARIANTS.items() if policy.units == "noise"}
+
+
+def arms_of(policy, problem, steps, seed):
+    """The arms that a policy plays; rewards are the problem's means with noise of one fixed stream."""
+    agent = policy.start(problem.view(steps), make_stream(seed, 0, POLICY))
+    rng = np.random.default_rng(seed)
+    arms = []
+    for _ in range(steps):
+        context = int(rng.choice(problem.n_contexts, p=problem.context_probs))
+        arm, _ = _act(agent, context)
+        _update(agent, context, arm, problem.means[context, arm] + problem.noise_std * rng.normal())
+        arms.append(arm)
+    return arms
+
+
+@pytest.mark.parametrize("name", NOISE_UNITS)
+@given(exponent=st.integers(-30, 30), seed=st.integers(0, 10_000))
+@settings(max_examples=15)
+def test_other_units_of_rewards_or_features_make_the_same_choices(name, exponent, seed):
+    """Powers of two, so that scaled numbers have the same digits and equality is exact, not up to rounding."""
+    problem = sb.problems.random(n_contexts=3, n_arms=5, dim=4, noise_std=0.5, seed=seed)
+    scale = 2.0**exponent
+    rewards = sb.Problem(problem.features, scale * problem.theta, noise_std=scale * problem.noise_std)
+    features = sb.Problem(scale * problem.features, problem.theta / scale, noise_std=problem.noise_std)
+    arms = arms_of(NOISE_UNITS[name], problem, 300, seed)
+    assert arms_of(NOISE_UNITS[name], rewards, 300, seed) == arms
+    assert arms_of(NOISE_UNITS[name], features, 300, seed) == arms
+
+
+@pytest.mark.parametrize("scale", [0.01, 3.7, 100])
+def test_other_units_that_are_no_powers_of_two(scale):
+    """Digits differ here, and with them what is rounded: the seeds are fixed."""
+    for seed in range(5):
+        problem = sb.problems.random(noise_std=0.5, seed=seed)
+        rewards = sb.Problem(problem.features, scale * problem.theta, noise_std=scale * problem.noise_std)
+        features = sb.Problem(scale * problem.features, problem.theta / scale, noise_std=problem.noise_std)
+        arms = arms_of(sb.Solid(), problem, 1000, seed)
+        assert arms_of(sb.Solid(), rewards, 1000, seed) == arms
+        assert arms_of(sb.Solid(), features, 1000, seed) == arms
+
+
+def test_the_papers_form_depends_on_the_units():
+    """Why `units` exists: with absolute parameters the same problem in other units is played otherwise."""
+    problem = sb.problems.random(noise_std=0.5, seed=0)
+    policy = paper(initial_multiplier=50, constraint_bonus=0)
+    for other in (
+        sb.Problem(problem.features, 8 * problem.theta, noise_std=4.0),
+        sb.Problem(8 * problem.features, problem.theta / 8, noise_std=0.5),
+    ):
+        assert arms_of(policy, other, 500, 0) != arms_of(policy, problem, 500, 0)

@@ -1,6 +1,7 @@
 """The theorems' form of SOLID: its constants, its convex programs, its guarantees."""
 
 import math
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -131,7 +132,8 @@ def test_the_theorems_form_plays_what_its_reference_plays(name):
     # Scaled-down confidence, so that both exploring and exploiting, projections and their absence are seen.
     for policy in (
         sb.Solid.theory(least_gap=0.1, least_context_prob=0.1),
-        sb.Solid(
+        replace(
+            sb.Solid.paper_toy(),
             bounded=True, confidence="theorem", threshold_scale=0.02, optimism_scale=0.01, constraint_bonus=0.01,
             decay_steps=True, reset_at_phase=True, ridge=0.5, test_contexts="last", initial_multiplier=10,
         ),
@@ -215,8 +217,12 @@ def primal_dual(problem, z, steps, size):
     """
     scale = 1 / math.sqrt(steps)
     policy_step = 4.0 * problem.n_contexts / np.abs(problem.means).max()
-    policy = sb.Solid(
-        normalise_gradient=False, max_multiplier=1e6, policy_step=policy_step, multiplier_step=size * z
+    policy = replace(
+        sb.Solid.paper_toy(),
+        gradient_scale="none",
+        max_multiplier=1e6,
+        policy_step=policy_step,
+        multiplier_step=size * z,
     )
     agent = policy.start(problem.view(steps), make_stream(0, 0, POLICY))
     agent.state.regression.means[:] = problem.means

@@ -94,9 +94,7 @@ def _sphere(side, contexts, arms, dim, noise, exponent=0.0):
     kind = "Zipf" if exponent else "one context" if contexts == 1 else "sphere"
     words = f"{contexts} x {arms}, d {dim}, sigma {noise}" + (f", exponent {exponent}" if exponent else "")
     shape = (contexts, arms, dim)
-    return Family(
-        kind, words, partial(sphere, side=side, shape=shape, noise_std=noise, exponent=exponent)
-    )
+    return Family(kind, words, partial(sphere, side=side, shape=shape, noise_std=noise, exponent=exponent))
 
 
 TUNING = {
@@ -107,6 +105,7 @@ TUNING = {
     "random-3": _random(TUNING_SEED, 2, 4, 4, 0.7, 0.5),
     "sphere-1": _sphere(TUNING_SEED, 3, 10, 5, 0.5),
     "sphere-2": _sphere(TUNING_SEED, 4, 20, 16, 1.0),
+    "sphere-3": _sphere(TUNING_SEED, 8, 10, 40, 0.5),
     "one-1": _sphere(TUNING_SEED, 1, 10, 4, 0.5),
     "zipf-1": _sphere(TUNING_SEED, 50, 5, 8, 0.5, exponent=1.0),
     "optimism-1": _optimism(0.2, 1.0),

@@ -4,7 +4,11 @@ from game import Contender
 
 import solid_bandits as sb
 
-POLICIES = [("LinUCB", "UCB", sb.LinUCB()), ("LinTS", "TS", sb.LinTS()), ("SOLID", "other", sb.Solid())]
+POLICIES = [
+    ("LinUCB", "UCB", sb.LinUCB()),
+    ("LinTS", "TS", sb.LinTS()),
+    ("SOLID", "other", sb.Solid.paper_toy()),
+]
 
 
 def _agent(policy):

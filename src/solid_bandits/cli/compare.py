@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from solid_bandits.problem import Problem
     from solid_bandits.results import Results
 
-DEFAULT_POLICIES = ["solid", "linucb", "lints", "lints-posterior"]
+DEFAULT_POLICIES = ["solid", "solid-paper", "linucb", "lints", "lints-posterior"]
 
 
 def compare(

@@ -42,7 +42,7 @@ class Entry(NamedTuple):
     reference: str
 
 
-def _solid(kind: str, n_arms: int) -> Policy:
+def _paper_solid(kind: str, n_arms: int) -> Policy:
     # The paper has two sets of parameters: one for the toy, one for everything else it plays.
     return Solid.paper_toy() if kind == "toy" else Solid.paper_random(n_arms)
 
@@ -50,7 +50,19 @@ def _solid(kind: str, n_arms: int) -> Policy:
 CATALOGUE = {
     "solid": Entry(
         label="SOLID",
-        make=_solid,
+        make=lambda kind, n_arms: Solid(),
+        line="the paper's steps with this project's defaults: optimism and test of random width, scale-free",
+        contextual=True,
+        setting="linear, contextual",
+        optimality="none proved with these parameters",
+        exploration="optimism of random width",
+        test="likelihood ratio, of random width",
+        parameters=("random_width", "ridge", "z0"),
+        reference="this project; Tirinzoni et al. 2020",
+    ),
+    "solid-paper": Entry(
+        label="SOLID (paper)",
+        make=_paper_solid,
         line="optimistic primal-dual steps on the lower bound's Lagrangian; draws arms from the policy they learn",
         contextual=True,
         setting="linear, contextual",

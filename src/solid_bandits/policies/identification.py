@@ -15,9 +15,10 @@ from solid_bandits.regression import Regression, RegressionWork
 
 
 @jit
-def squared_width(view: View, log_n: float, count: int) -> float:
-    """σ² (log count + d log log n), the logarithm of 0 read as 0: β_{t-1} at count t - 1, γ_t at count S_t."""
-    return view.noise_std**2 * (math.log(max(count, 1)) + view.features.shape[2] * math.log(log_n))
+def squared_width(view: View, log_n: float, count: int, dimension_scale: float = 1.0) -> float:
+    """σ² (log count + κ d log log n), the logarithm of 0 read as 0: β_{t-1} at count t - 1, γ_t at count S_t."""
+    dimension_part = dimension_scale * view.features.shape[2] * math.log(log_n)
+    return view.noise_std**2 * (math.log(max(count, 1)) + dimension_part)
 
 
 @jit

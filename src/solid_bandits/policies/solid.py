@@ -2,13 +2,14 @@
 
 `act` and `update` together are one pass through the loop of Algorithm 1; the comments `# Alg. 1:` quote its lines.
 What the paper's ablations switch is in `solid_rules.py`; what only the theorems need is in `solid_theory.py`; what is
-carried is in `solid_state.py`. By default this is the form of the experiments (appendix "Implementation Details"): no
-projection of the estimate (θ-tilde is θ-hat), alternatives in all of R^d (so the closest one has a closed form), the
-exploitation test in the last observed context.
+carried is in `solid_state.py`. The form of the experiments (appendix "Implementation Details") has no projection of the
+estimate (θ-tilde is θ-hat), alternatives in all of R^d (so the closest one has a closed form), and the exploitation
+test in the last observed context: `Solid.paper_toy()` and `Solid.paper_random(n_arms)`. `Solid()` differs from it by
+the parameters and rules that docs/defaults.md chose.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,11 +30,15 @@ from solid_bandits.policies.solid_rules import (
     ARM_CHOICES,
     CONFIDENCES,
     EXPLOIT_TESTS,
+    GRADIENT_SCALES,
     SCHEDULES,
     TEST_CONTEXTS,
+    UNITS,
     choose_arm,
     confidence_width,
+    draw_width,
     exploitation_threshold,
+    gradient_rate,
     normalisation,
     phase_length,
     step_scale,
@@ -151,7 +156,7 @@ def optimistic_gradient(theory: Theory | None, agent: SolidAgent, width: float, 
 
 @jit
 def update_omega(agent: SolidAgent, policy_step: float) -> None:
-    """ω_{t+1}(x,a) ∝ ω_t(x,a) exp(α^ω q_t(x,a)) in every context seen so far; others have no gradient yet."""
+    """ω_{t+1}(x,a) ∝ ω_t(x,a)^m exp(α^ω q_t(x,a)) in every context seen so far; others have no gradient yet."""
     params, state = agent.params, agent.state
     n_contexts, n_arms = state.omega.shape
     contexts_seen = max(state.step.item(), 1)
@@ -159,18 +164,11 @@ def update_omega(agent: SolidAgent, policy_step: float) -> None:
         if state.context_counts[context] == 0:
             continue
         gradient = agent.work.gradient[context * n_arms : (context + 1) * n_arms]
-        if params.normalise_gradient:
-            # q_t(x, ·) / ‖q_t(x, ·)‖, in which ρ-hat(x) cancels.
-            size = math.sqrt(dot(gradient, gradient))
-            if size == 0.0:
-                continue
-            rate = policy_step / size
-        else:
-            rate = policy_step * (state.context_counts[context] / contexts_seen)
+        rate = gradient_rate(params, gradient, policy_step, state.context_counts[context] / contexts_seen)
         logits, omega = state.logits[context], state.omega[context]
         largest = -np.inf
         for arm in range(n_arms):
-            logits[arm] += rate * gradient[arm]
+            logits[arm] = params.policy_memory * logits[arm] + rate * gradient[arm]
             largest = max(largest, logits[arm])
         total = 0.0
         for arm in range(n_arms):
@@ -200,11 +198,11 @@ def primal_dual_step(agent: SolidAgent, width: float, normaliser: float, scale: 
 
 
 @jit
-def update_solution(agent: SolidAgent, step: int) -> None:
+def update_solution(agent: SolidAgent, step: int, extra: float) -> None:
     """A primal-dual step with the confidence, normalisation and step sizes of now; then the phase stopping test."""
     params, state = agent.params, agent.state
     phase = state.phase.item()
-    width = confidence_width(params, agent.known, step, state.explored.item())
+    width = confidence_width(params, agent.known, step, state.explored.item()) + extra
     primal_dual_step(agent, width, normalisation(params, phase), step_scale(params, phase))
     # Alg. 1: if S_t - S_{T_{K_t}-1} = p_k (p_k is not whole in general, so: once it is reached)
     if state.explored.item() - state.phase_start.item() >= phase_length(params, phase):
@@ -219,27 +217,40 @@ def update_solution(agent: SolidAgent, step: int) -> None:
 
 
 @jit
+def count_context(state: SolidState, context: int) -> None:
+    """Count X_t, which moves ρ-hat, and the step."""
+    state.context_counts[context] += 1
+    state.step[()] += 1
+
+
+@jit
 def act(agent: SolidAgent, context: int) -> tuple[int, bool]:
     """Choose an arm in context X_t, and step the solution if the round explores."""
     params, state = agent.params, agent.state
     # Alg. 1: Receive context X_t ~ ρ
     step = state.step.item() + 1
+    extra = draw_width(params, agent.known, state.stream)
     # Alg. 1: if inf_{θ'} ‖θ-tilde_{t-1} - θ'‖²_{V_{t-1}} > β_{t-1}
-    threshold = exploitation_threshold(params, agent.known, step)
+    threshold = exploitation_threshold(params, agent.known, step) + extra
     explores = not distance_to_alternatives(state.theory, agent, context, threshold) > threshold
+    if params.step_first:
+        count_context(state, context)
     if not explores:
         # Alg. 1: Exploitation Step: A_t ← argmax_a μ_{θ-tilde_{t-1}}(X_t, a)
         arm = best_estimated_arm(state.theory, state.regression, context)
     else:
-        # Alg. 1: Exploration Step: Sample arm: A_t ~ ω_t(X_t, ·)
-        arm = choose_arm(params, state.omega, state.omega_sum, state.pulls, state.stream, context)
         # Alg. 1: Set S_t ← S_{t-1} + 1
         state.explored[()] += 1
-        # Alg. 1: Update Solution
-        update_solution(agent, step)
-    # Alg. 1: Update ρ-hat_t using X_t; done here and not in `update`, because a context is known before its reward.
-    state.context_counts[context] += 1
-    state.step[()] = step
+        if params.step_first:
+            update_solution(agent, step, extra)
+        # Alg. 1: Exploration Step: Sample arm: A_t ~ ω_t(X_t, ·)
+        arm = choose_arm(params, state.omega, state.omega_sum, state.pulls, state.stream, context)
+        if not params.step_first:
+            # Alg. 1: Update Solution
+            update_solution(agent, step, extra)
+    if not params.step_first:
+        # Alg. 1: Update ρ-hat_t using X_t; done here and not in `update`: a context is known before its reward.
+        count_context(state, context)
     return arm, explores
 
 
@@ -268,24 +279,38 @@ class Solid(Policy):
     while λ = 0, and O(S d² + P d + d³) where weights are large in S pairs only and P is large. Memory is O(P d). The
     documentation has the cost of each switch.
 
+    The defaults are those of the study in the documentation ("The defaults of `Solid()`"), not the paper's; the paper's
+    are `paper_toy`, `paper_random` and `theory`.
+
     Args:
         z0: z_0 > 0, the first normalisation; larger means less weight on information at the start.
-        initial_multiplier: λ_1.
-        max_multiplier: λ_max; the theorems need at least 2 B L z_min. None computes that from `least_gap`.
-        policy_step: α^ω.
-        multiplier_step: α^λ.
+        initial_multiplier: λ_1, in `units` of rewards.
+        max_multiplier: λ_max, in `units` of rewards; the theorems need at least 2 B L z_min. None computes that from
+            `least_gap`.
+        policy_step: α^ω; where the gradient is not scaled, per unit of rewards.
+        multiplier_step: α^λ, in `units` of rewards.
         constraint_bonus: scale of the optimistic bonus in g_t; 1 is Eq. (gt) as printed.
         threshold_scale: multiplies β.
         optimism_scale: multiplies γ.
-        ridge: ν, the regulariser of the estimate; None is max(L², 1), the least the theorems allow.
+        dimension_scale: κ, multiplies `d log log n` in β and γ; 1 in the paper. Not used by `confidence="theorem"`.
+        random_width: τ; each round adds to its β and γ a draw E_t of the exponential distribution with mean 2τσ².
+            0 in the paper. At 1 tails are those of Thompson sampling; less explores less.
+        ridge: ν, the regulariser of the estimate; in noise units a multiple of L². None is max(L², 1), the least the
+            theorems allow.
+        units: what rewards are counted in: `absolute`, as they are; or `noise`, in σ, with ν in L²: then rewards and
+            noise times c, or features times c and θ over c, make the same choices.
         schedule: of (z_k, p_k): `exp-exp`, `lin-exp`, `lin-pol` or `lin-lin`.
         arm_choice: in exploring rounds: `sampling` from ω_t, `direct` or `cumulative` tracking of it.
         exploit_test: `likelihood-ratio`, or `oam` for the form that OAM uses.
         test_contexts: alternatives in the `last` observed context or in `all`.
+        gradient_scale: what q_t(x, ·) is divided by in every context: its Euclidean `norm`, as in the experiments; its
+            `spread` over the arms, which a constant added to all means does not change; or `none`, as in the theorems.
+        policy_memory: m in ω_{t+1} ∝ ω_t^m exp(α^ω q_t); 1 in the paper; 0 is a softmax of the present gradient.
+        step_first: step ω and λ before the arm is drawn, so that it answers to the estimate of now; in Algorithm 1
+            after it.
         decay_steps: divide both steps by √p_k in phase k, as in the regret theorem.
-        normalise_gradient: divide q_t(x, ·) by its Euclidean norm in every context, as the experiments do.
         reset_at_phase: start ω and λ anew at each phase, as in Algorithm 1; the experiments do not.
-        confidence: `paper`, β_t = σ²(log t + d log log n) and γ_t = σ²(log S_t + d log log n); or `theorem`,
+        confidence: `paper`, β_t = σ²(log t + κ d log log n) and γ_t = σ²(log S_t + κ d log log n); or `theorem`,
             β = c_{n,1/n} and γ_t = c_{n,1/S_t²} with all constants (`confidence_radius`).
         bounded: project the estimate on ‖θ‖ <= B and the ellipsoid, and restrict alternatives to ‖θ'‖ <= B.
         anytime: do not use the horizon even where it is given: the current step takes its place.
@@ -298,21 +323,26 @@ class Solid(Policy):
         Solid(z0=8.0, initial_multiplier=50.0, ...)
     """
 
-    z0: float = 1.0
+    z0: float = 30.0
     initial_multiplier: float = 0.0
     max_multiplier: float | None = 1000.0
-    policy_step: float = 1.0
+    policy_step: float = 1000.0
     multiplier_step: float = 0.5
     constraint_bonus: float = 1.0
-    threshold_scale: float = 1.0
-    optimism_scale: float = 1.0
-    ridge: float | None = 1.0
+    threshold_scale: float = 0.0
+    optimism_scale: float = 0.0
+    dimension_scale: float = 0.0
+    random_width: float = 0.6
+    ridge: float | None = 0.4
+    units: str = "noise"
     schedule: str = "exp-exp"
     arm_choice: str = "sampling"
     exploit_test: str = "likelihood-ratio"
     test_contexts: str = "last"
+    gradient_scale: str = "spread"
+    policy_memory: float = 0.0
+    step_first: bool = True
     decay_steps: bool = False
-    normalise_gradient: bool = True
     reset_at_phase: bool = False
     confidence: str = "paper"
     bounded: bool = False
@@ -334,8 +364,11 @@ class Solid(Policy):
             "constraint_bonus",
             "threshold_scale",
             "optimism_scale",
+            "dimension_scale",
+            "random_width",
         ):
             _check.number(name, getattr(self, name), least=0)
+        _check.number("policy_memory", self.policy_memory, least=0, most=1)
         for name in ("ridge", "least_gap", "least_context_prob"):
             if getattr(self, name) is not None:
                 _check.number(name, getattr(self, name), above=0)
@@ -344,6 +377,13 @@ class Solid(Policy):
         _check.choice("exploit_test", self.exploit_test, EXPLOIT_TESTS)
         _check.choice("test_contexts", self.test_contexts, TEST_CONTEXTS)
         _check.choice("confidence", self.confidence, CONFIDENCES)
+        _check.choice("gradient_scale", self.gradient_scale, GRADIENT_SCALES)
+        _check.choice("units", self.units, UNITS)
+        if self.units == "noise" and self.ridge is None:
+            raise ValueError(
+                "ridge is None, max(L², 1), which no change of units leaves alone; give a multiple of L², or "
+                "units='absolute'"
+            )
         if self.bounded and self.exploit_test == "oam":
             raise ValueError(
                 "exploit_test is 'oam', which knows no bound on alternatives; leave out bounded=True"
@@ -352,12 +392,27 @@ class Solid(Policy):
     @classmethod
     def paper_toy(cls) -> "Solid":
         """The parameters of the paper's toy experiment: z_0 = 1, λ_1 = 0, α^ω = 1, α^λ = 0.5."""
-        return cls(z0=1.0, initial_multiplier=0.0)
+        return cls(
+            z0=1.0,
+            initial_multiplier=0.0,
+            policy_step=1.0,
+            multiplier_step=0.5,
+            threshold_scale=1.0,
+            optimism_scale=1.0,
+            dimension_scale=1.0,
+            random_width=0.0,
+            ridge=1.0,
+            units="absolute",
+            gradient_scale="norm",
+            policy_memory=1.0,
+            step_first=False,
+        )
 
     @classmethod
     def paper_random(cls, n_arms: int) -> "Solid":
         """The parameters of the paper's random problems and of Jester: z_0 is the number of arms, λ_1 = 50."""
-        return cls(z0=float(_check.integer("n_arms", n_arms, least=1)), initial_multiplier=50.0)
+        z0 = float(_check.integer("n_arms", n_arms, least=1))
+        return replace(cls.paper_toy(), z0=z0, initial_multiplier=50.0)
 
     @classmethod
     def theory(
@@ -372,15 +427,15 @@ class Solid(Policy):
         λ_max must be at least 2 B L z_min. Give it, or lower bounds on the gaps and on the context probabilities to
         compute it from: by the optimal design of all features, z_min <= 8 σ² d / (ρ_min Δ_min²).
         """
-        return cls(
+        return replace(
+            cls.paper_toy(),
             z0=z0,
             max_multiplier=max_multiplier,
-            policy_step=1.0,
             multiplier_step=1.0,
             ridge=None,
             test_contexts="all",
             decay_steps=True,
-            normalise_gradient=False,
+            gradient_scale="none",
             reset_at_phase=True,
             confidence="theorem",
             bounded=True,
@@ -391,7 +446,11 @@ class Solid(Policy):
     def compiled_params(self, view: View) -> SolidParams:
         """The parameters as compiled code takes them, what is None computed from the view."""
         n_contexts, _, dim = view.features.shape
-        ridge = max(view.feature_bound**2, 1.0) if self.ridge is None else float(self.ridge)
+        # One unit of rewards and of squared features. Where all features are 0, any ridge does.
+        unit, sq_unit = (
+            (view.noise_std, view.feature_bound**2 or 1.0) if self.units == "noise" else (1.0, 1.0)
+        )
+        ridge = max(view.feature_bound**2, 1.0) if self.ridge is None else self.ridge * sq_unit
         if self.max_multiplier is None:
             assert self.least_gap is not None  # __post_init__ saw to it
             if self.least_context_prob is None and n_contexts > 1:
@@ -405,23 +464,27 @@ class Solid(Policy):
             z_min = 8.0 * view.noise_std**2 * dim / (least_prob * self.least_gap**2)
             max_multiplier = 2.0 * view.theta_bound * view.feature_bound * z_min
         else:
-            max_multiplier = float(self.max_multiplier)
+            max_multiplier = self.max_multiplier * unit
         return SolidParams(
             z0=float(self.z0),
-            initial_multiplier=float(self.initial_multiplier),
+            initial_multiplier=self.initial_multiplier * unit,
             max_multiplier=max_multiplier,
-            policy_step=float(self.policy_step),
-            multiplier_step=float(self.multiplier_step),
+            policy_step=self.policy_step / unit if self.gradient_scale == "none" else float(self.policy_step),
+            multiplier_step=self.multiplier_step * unit,
             constraint_bonus=float(self.constraint_bonus),
             threshold_scale=float(self.threshold_scale),
             optimism_scale=float(self.optimism_scale),
+            dimension_scale=float(self.dimension_scale),
+            random_width=float(self.random_width),
             ridge=ridge,
             schedule=SCHEDULES.index(self.schedule),
             arm_choice=ARM_CHOICES.index(self.arm_choice),
             exploit_test=EXPLOIT_TESTS.index(self.exploit_test),
             test_all_contexts=self.test_contexts == "all",
+            gradient_scale=GRADIENT_SCALES.index(self.gradient_scale),
+            policy_memory=float(self.policy_memory),
+            step_first=bool(self.step_first),
             decay_steps=bool(self.decay_steps),
-            normalise_gradient=bool(self.normalise_gradient),
             reset_at_phase=bool(self.reset_at_phase),
             theorem_confidence=self.confidence == "theorem",
             anytime=bool(self.anytime),

@@ -1,6 +1,7 @@
 """The rules of SOLID that can be switched: confidence values, phase schedules, tests, arm choices.
 
-The paper's ablations turn each of them. `policies/solid.py` is the algorithm that uses them.
+The paper's ablations turn most of them; the rest is what `Solid()` does otherwise than the paper, and docs/defaults.md
+says why. `policies/solid.py` is the algorithm that uses them.
 """
 
 import math
@@ -10,12 +11,12 @@ import numpy as np
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
 from solid_bandits.confidence import squared_radius
-from solid_bandits.linalg import best_arm
+from solid_bandits.linalg import best_arm, dot
 from solid_bandits.policies.identification import alternative_distance, least_positive_gap, squared_width
 from solid_bandits.policies.solid_state import SolidParams
 from solid_bandits.problem import View
 from solid_bandits.regression import Regression, RegressionWork
-from solid_bandits.stream import choose
+from solid_bandits.stream import choose, uniform
 
 SCHEDULES = ("exp-exp", "lin-exp", "lin-pol", "lin-lin")
 """(z_k, p_k): (z_0 e^k, z_k e^2k), (z_0 (1+k), z_k e^k), (z_0 (1+k), z_k (1+k)²), (z_0 (1+k), z_k (1+k))."""
@@ -27,6 +28,10 @@ TEST_CONTEXTS = ("last", "all")
 """Alternatives in the context at hand only, or in every context."""
 CONFIDENCES = ("paper", "theorem")
 """β and γ without numerical constants, as in the experiments; or c_{n,δ} of the concentration theorem."""
+GRADIENT_SCALES = ("none", "norm", "spread")
+"""What q_t(x, ·) is divided by in every context: nothing, its Euclidean norm, or its range over the arms."""
+UNITS = ("absolute", "noise")
+"""What rewards are counted in: as they are, or in σ (and squared features in L²)."""
 
 
 @jit
@@ -38,20 +43,20 @@ def log_horizon(params: SolidParams, view: View, step: int) -> float:
 
 @jit
 def exploitation_threshold(params: SolidParams, view: View, step: int) -> float:
-    """β_{t-1} at t = `step`: σ² (log(t-1) + d log log n), the logarithm of 0 read as 0; or c_{n,1/n}."""
+    """β_{t-1} at t = `step`: σ² (log(t-1) + κ d log log n), the logarithm of 0 read as 0; or c_{n,1/n}."""
     log_n = log_horizon(params, view, step)
     if params.theorem_confidence:
         return params.threshold_scale * _theorem_radius(params, view, log_n, log_n)
-    return params.threshold_scale * squared_width(view, log_n, step - 1)
+    return params.threshold_scale * squared_width(view, log_n, step - 1, params.dimension_scale)
 
 
 @jit
 def confidence_width(params: SolidParams, view: View, step: int, explored: int) -> float:
-    """γ_t, S_t counted with this round: σ² (log S_t + d log log n); or c_{n,1/S_t²}."""
+    """γ_t, S_t counted with this round: σ² (log S_t + κ d log log n); or c_{n,1/S_t²}."""
     log_n = log_horizon(params, view, step)
     if params.theorem_confidence:
         return params.optimism_scale * _theorem_radius(params, view, log_n, 2.0 * math.log(explored))
-    return params.optimism_scale * squared_width(view, log_n, explored)
+    return params.optimism_scale * squared_width(view, log_n, explored, params.dimension_scale)
 
 
 @jit
@@ -65,6 +70,37 @@ def _theorem_radius(params: SolidParams, view: View, log_n: float, log_inverse_d
         view.feature_bound,
         params.ridge,
     )
+
+
+@jit
+def draw_width(params: SolidParams, view: View, stream: Words) -> float:
+    """E_t, which widens this round's β and γ: exponential with mean 2τσ², so that P(E_t > D) = exp(-D / 2τσ²).
+
+    At τ = 1 a model at squared distance D is thus as likely to be considered as Thompson sampling makes it: a round
+    that would exploit by mistake explores sooner or later. At τ = 0 nothing is drawn.
+    """
+    if params.random_width == 0.0:
+        return 0.0
+    return -2.0 * params.random_width * view.noise_std**2 * math.log(1.0 - uniform(stream))
+
+
+@jit
+def gradient_rate(params: SolidParams, gradient: Floats, policy_step: float, frequency: float) -> float:
+    """What a context's gradient q_t(x, ·) / ρ-hat(x) is multiplied with: the step over the scale chosen.
+
+    ρ-hat(x) cancels in the scaled forms. A gradient of scale 0 moves nothing.
+    """
+    if params.gradient_scale == 0:
+        return policy_step * frequency
+    scale = 0.0
+    if params.gradient_scale == 1:
+        scale = math.sqrt(dot(gradient, gradient))
+    else:
+        low, high = np.inf, -np.inf
+        for arm in range(gradient.shape[0]):
+            low, high = min(low, gradient[arm]), max(high, gradient[arm])
+        scale = high - low
+    return policy_step / scale if scale > 0.0 else 0.0
 
 
 @jit

@@ -22,13 +22,17 @@ class SolidParams(NamedTuple):
     constraint_bonus: float
     threshold_scale: float
     optimism_scale: float
+    dimension_scale: float
+    random_width: float
     ridge: float
     schedule: int
     arm_choice: int
     exploit_test: int
     test_all_contexts: bool
+    gradient_scale: int
+    policy_memory: float
+    step_first: bool
     decay_steps: bool
-    normalise_gradient: bool
     reset_at_phase: bool
     theorem_confidence: bool
     anytime: bool

@@ -1,0 +1,103 @@
+"""The judgement of the defaults on the held-out side (docs/defaults.md): played once, after the defaults were chosen.
+
+Usage: SOLID_BANDITS_DATA=folder python studies/defaults/held_out.py FOLDER   (about half an hour on two cores)
+
+Writes FOLDER/held_out.jsonl, a line of final regrets for each policy, family and horizon, and FOLDER/long.jsonl for
+horizon 10⁶. What is there already is not played again. `tables.py` makes tables and the figure of them.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from families import HELD_OUT, HELD_OUT_SEED, HORIZONS, RUNS
+from measure import LINTS, play_all
+
+import solid_bandits as sb
+from solid_bandits.policies.catalogue import CATALOGUE
+
+LONG = 1_000_000
+LONG_FAMILIES = ("toy-a", "random-a")
+SLOPE_FROM = 100_000
+
+
+def paper(family):
+    """SOLID as the paper plays problems of this kind."""
+    kind = "toy" if family.kind == "toy" else "random"
+    return CATALOGUE["solid-paper"].make(kind, family.problem_of(0).n_arms)
+
+
+POLICIES = {
+    "Solid()": lambda family: sb.Solid(),
+    LINTS: lambda family: sb.LinTS(),
+    "LinTS (tuned)": lambda family: sb.LinTS(multiple=0.7),
+    "LinUCB (tuned)": lambda family: sb.LinUCB(scale=0.5),
+    "AO-IDS": lambda family: sb.IDS(),
+    "SOLID (paper)": paper,
+}
+
+
+def lines_of(path):
+    """What was written before."""
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    )
+
+
+def play_held_out(path):
+    """Every policy on every family at every horizon."""
+    done = {(line["policy"], line["family"], line["horizon"]) for line in lines_of(path)}
+    with path.open("a", encoding="utf-8") as file:
+        for name, family in HELD_OUT.items():
+            for horizon in HORIZONS:
+                left = {
+                    label: make(family)
+                    for label, make in POLICIES.items()
+                    if (label, name, horizon) not in done
+                }
+                regrets = play_all(left, {name: family}, (horizon,), RUNS, HELD_OUT_SEED)
+                for label in left:
+                    values = [float(f"{value:.6g}") for value in regrets[label, name, horizon]]
+                    line = {"policy": label, "family": name, "horizon": horizon, "regret": values}
+                    file.write(json.dumps(line) + "\n")
+                file.flush()
+            print(name, flush=True)
+
+
+def play_long(path):
+    """Horizon 10⁶: the last regret, and the slope of the last decade per unit of log n."""
+    done = {line["family"] for line in lines_of(path)}
+    with path.open("a", encoding="utf-8") as file:
+        for name in LONG_FAMILIES:
+            if name in done:
+                continue
+            family = HELD_OUT[name]
+            policies = {
+                label: POLICIES[label](family)
+                for label in ("Solid()", LINTS, "LinTS (tuned)", "LinUCB (tuned)")
+            }
+            table = sb.simulate(family.problem_of, policies, LONG, RUNS, HELD_OUT_SEED).table
+            steps = table["step"].unique().to_numpy()
+            start = int(steps[steps >= SLOPE_FROM].min())
+            for label in policies:
+                one = table.filter(policy=label).sort("run")
+                last = one.filter(step=LONG)["regret"].to_numpy()
+                first = one.filter(step=start)["regret"].to_numpy()
+                slope = (last - first) / np.log(LONG / start)
+                line = {
+                    "policy": label,
+                    "family": name,
+                    "from": start,
+                    "regret": last.tolist(),
+                    "slope": slope.tolist(),
+                }
+                file.write(json.dumps(line) + "\n")
+            file.flush()
+            print(name, LONG, flush=True)
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    play_held_out(folder / "held_out.jsonl")
+    play_long(folder / "long.jsonl")
