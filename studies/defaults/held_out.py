@@ -31,7 +31,7 @@ def paper(family):
 POLICIES = {
     "Solid()": lambda family: sb.Solid(),
     LINTS: lambda family: sb.LinTS(),
-    "LinTS (tuned)": lambda family: sb.LinTS(multiple=0.7),
+    "LinTS (tuned)": lambda family: sb.LinTS(multiple=0.8),
     "LinUCB (tuned)": lambda family: sb.LinUCB(scale=0.5),
     "AO-IDS": lambda family: sb.IDS(),
     "SOLID (paper)": paper,

@@ -2,8 +2,9 @@
 
 Usage: python studies/defaults/tune.py FOLDER   (about half an hour on two cores)
 
-Writes FOLDER/tuning.jsonl, a line for each set of parameters tried, and prints the winners. Three stages: random
-draws and then changes of the best, both at horizons 10³ and 10⁴; last the best few at all horizons with new seeds.
+Writes FOLDER/tuning.jsonl, a line for each set of parameters tried, and prints the winners. Four stages: random
+draws and then changes of the best, both at horizons 10³ and 10⁴; the best few at all horizons with new seeds; last the
+winner and some round points near it with 200 runs and seeds newer still.
 """
 
 import json
@@ -16,8 +17,21 @@ from measure import cells_of, geometric_mean, lints, objective, play_all
 
 import solid_bandits as sb
 
-FINAL_SEED = 3
-"""Of the last stage; problems stay those of the tuning side."""
+FINAL_SEED, LAST_SEED = 3, 4
+"""Of the two last stages; problems stay those of the tuning side."""
+LAST_RUNS = 200
+NEIGHBOURS = [
+    (0.4, 0.3, 0.0, 0.0, 0.2),
+    (0.5, 0.3, 0.0, 0.0, 0.2),
+    (0.5, 0.3, 0.3, 0.0, 0.25),
+    (0.5, 0.4, 0.0, 0.0, 0.3),
+    (0.6, 0.3, 0.0, 0.0, 0.3),
+    (0.5, 0.2, 0.0, 0.0, 0.4),
+    (0.4, 0.4, 0.4, 0.05, 0.3),
+    (0.6, 0.0, 0.0, 0.0, 0.4),
+]
+"""Round points around the best of the third stage, chosen by hand: `random_width`, `optimism_scale`, `threshold_scale`,
+`dimension_scale`, `ridge`."""
 DRAWS, PARENTS, CHILDREN, FINALISTS = 90, 6, 8, 8
 AT_ONCE = 6
 """Sets of parameters played together, between two lines of progress."""
@@ -110,6 +124,11 @@ def main(folder):
         )
         finalists = [point for _, point in ranked[:FINALISTS]]
         best = search.score(finalists, HORIZONS, RUNS, FINAL_SEED, late, "final")
+        names = ("random_width", "optimism_scale", "threshold_scale", "dimension_scale", "ridge")
+        common = {"policy_step": 3000.0, "z0": 30.0}
+        points = [best[0][1], *(dict(zip(names, point, strict=True)) | common for point in NEIGHBOURS)]
+        last = play_all(lints(), TUNING, HORIZONS, LAST_RUNS, LAST_SEED)
+        best = search.score(points, HORIZONS, LAST_RUNS, LAST_SEED, last, "last")
         print("Solid", best[0])
 
 

@@ -326,13 +326,13 @@ class Solid(Policy):
     z0: float = 30.0
     initial_multiplier: float = 0.0
     max_multiplier: float | None = 1000.0
-    policy_step: float = 1000.0
+    policy_step: float = 3000.0
     multiplier_step: float = 0.5
     constraint_bonus: float = 1.0
     threshold_scale: float = 0.0
-    optimism_scale: float = 0.0
+    optimism_scale: float = 0.2
     dimension_scale: float = 0.0
-    random_width: float = 0.6
+    random_width: float = 0.5
     ridge: float | None = 0.4
     units: str = "noise"
     schedule: str = "exp-exp"
