@@ -26,7 +26,7 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
     out = tmp_path / "out"
     status, printed, _ = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--seed", 3, "--out", out)
     assert status == 0
-    for label in ("SOLID", "LinUCB", "LinTS (paper)", "LinTS (posterior)"):
+    for label in ("SOLID", "SOLID (paper)", "LinUCB", "LinTS (paper)", "LinTS (posterior)"):
         assert label in printed
     assert sorted(p.name for p in out.iterdir()) == [
         "manifest.json",
@@ -36,7 +36,9 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
     ]
     results = sb.Results.load(out)
     assert results.manifest["configuration"]["seed"] == 3
-    assert results.manifest["configuration"]["policies"]["SOLID"]["z0"] == 1
+    policies = results.manifest["configuration"]["policies"]
+    assert policies["SOLID"] == sb.Solid().describe()
+    assert policies["SOLID (paper)"] == sb.Solid.paper_toy().describe()
     expected = sb.simulate(sb.problems.toy(), {"LinUCB": sb.LinUCB()}, 40, runs=4, seed=3, jobs=1)
     assert results.table.filter(policy="LinUCB")["regret"].to_list() == expected.table["regret"].to_list()
     # The same command again gives the same results; another one is refused.
@@ -51,7 +53,7 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
 
 def test_random_problems_and_files(monkeypatch, capsys, tmp_path):
     size = ["--contexts", 3, "--arms", 5, "--dim", 4, "--density", 0.6, "--problem-seed", 2]
-    chosen = ["--policy", "solid", "--policy", "greedy"]
+    chosen = ["--policy", "solid-paper", "--policy", "greedy"]
     status, *_ = run(
         monkeypatch, capsys, "compare", "random", *size, *chosen, *QUICK, "--out", tmp_path / "r"
     )
@@ -59,7 +61,7 @@ def test_random_problems_and_files(monkeypatch, capsys, tmp_path):
     drawn = sb.problems.random(3, 5, 4, 0.6, seed=2)
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["configuration"]["problem"]["fingerprint"] == drawn.fingerprint
-    assert manifest["configuration"]["policies"]["SOLID"]["z0"] == 5
+    assert manifest["configuration"]["policies"]["SOLID (paper)"] == sb.Solid.paper_random(5).describe()
 
     drawn.save(tmp_path / "mine.npz")
     status, *_ = run(

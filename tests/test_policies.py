@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import naive
 import solid_bandits as sb
+from drive import arms_of
 from problems import degenerate
 from solid_bandits.loop import checkpoints, play
 from solid_bandits.policies.catalogue import CATALOGUE, by_name
@@ -24,6 +25,7 @@ from solid_bandits.policies.contract import update as _update
 from solid_bandits.stream import POLICY, make_stream
 
 POLICIES = {
+    "solid": sb.Solid(),
     "solid toy": sb.Solid.paper_toy(),
     "solid random": sb.Solid.paper_random(n_arms=8),
     "solid theory": sb.Solid.theory(least_gap=0.1, least_context_prob=0.1),
@@ -33,21 +35,9 @@ POLICIES = {
     "lints posterior": sb.LinTS(),
     "greedy": sb.Greedy(ridge=0.7),
 }
-RANDOMISED = {"solid theory", "solid toy", "solid random", "lints paper", "lints posterior"}
+RANDOMISED = {"solid", "solid theory", "solid toy", "solid random", "lints paper", "lints posterior"}
 
 every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
-
-
-def arms_of(policy, problem, steps, seed):
-    """Arms pulled one decision at a time; contexts and noise from a fixed seed of their own."""
-    rng = np.random.default_rng(7)
-    agent = sb.Agent(policy, problem.view(steps), seed=seed)
-    arms = []
-    for _ in range(steps):
-        context = int(rng.integers(problem.n_contexts))
-        arms.append(agent.act(context))
-        agent.update(context, arms[-1], problem.means[context, arms[-1]] + problem.noise_std * rng.normal())
-    return arms
 
 
 @every_policy
@@ -255,6 +245,12 @@ BAD = [
     (sb.Solid, {"max_multiplier": None}),
     (sb.Solid, {"threshold_scale": -1}),
     (sb.Solid, {"optimism_scale": math.nan}),
+    (sb.Solid, {"dimension_scale": -1}),
+    (sb.Solid, {"random_width": math.nan}),
+    (sb.Solid, {"policy_memory": 1.5}),
+    (sb.Solid, {"gradient_scale": "range"}),
+    (sb.Solid, {"units": "sigma"}),
+    (sb.Solid, {"ridge": None}),
     (sb.Solid, {"schedule": "exp"}),
     (sb.Solid, {"arm_choice": "tracking"}),
     (sb.Solid, {"exploit_test": "glrt"}),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 import solid_bandits as sb
+from drive import arms_of
 from solid_bandits.policies import solid_rules
 from solid_bandits.policies.contract import act as _act
 from solid_bandits.policies.contract import update as _update
@@ -240,19 +241,6 @@ def test_solid_beats_linucb_on_the_papers_toy():
 NOISE_UNITS = {name: policy for name, policy in VARIANTS.items() if policy.units == "noise"}
 
 
-def arms_of(policy, problem, steps, seed):
-    """The arms that a policy plays; rewards are the problem's means with noise of one fixed stream."""
-    agent = policy.start(problem.view(steps), make_stream(seed, 0, POLICY))
-    rng = np.random.default_rng(seed)
-    arms = []
-    for _ in range(steps):
-        context = int(rng.choice(problem.n_contexts, p=problem.context_probs))
-        arm, _ = _act(agent, context)
-        _update(agent, context, arm, problem.means[context, arm] + problem.noise_std * rng.normal())
-        arms.append(arm)
-    return arms
-
-
 @pytest.mark.parametrize("name", NOISE_UNITS)
 @given(exponent=st.integers(-30, 30), seed=st.integers(0, 10_000))
 @settings(max_examples=15)
@@ -288,3 +276,32 @@ def test_the_papers_form_depends_on_the_units():
         sb.Problem(8 * problem.features, problem.theta / 8, noise_std=0.5),
     ):
         assert arms_of(policy, other, 500, 0) != arms_of(policy, problem, 500, 0)
+
+
+def test_the_defaults_do_not_use_the_horizon():
+    problem = sb.problems.random(seed=4)
+    short, long, unknown = (problem.view(horizon) for horizon in (400, 10**6, None))
+    agents = [sb.Solid().start(view, make_stream(0, 0, POLICY)) for view in (short, long, unknown)]
+    rng = np.random.default_rng(4)
+    for _ in range(400):
+        context, noise = int(rng.integers(problem.n_contexts)), rng.normal()
+        choices = {_act(agent, context) for agent in agents}
+        assert len(choices) == 1
+        (arm, _), *_ = choices
+        for agent in agents:
+            _update(agent, context, arm, problem.means[context, arm] + noise)
+
+
+@pytest.mark.parametrize(("width", "noise_std"), [(0.5, 1.0), (1.0, 0.3)])
+def test_what_was_exploited_is_explored_again_with_the_probability_of_the_alternative(width, noise_std):
+    """P(E > D) = exp(-D / 2 tau sigma^2) in every round, within 5 standard errors: a false alarm of 6e-7 each."""
+    policy = sb.Solid(random_width=width)
+    agent = policy.start(sb.make_view(np.eye(2)[None], noise_std=noise_std), make_stream(1, 0, POLICY))
+    for _ in range(4):
+        _update(agent, 0, 0, noise_std)
+    distance = policy.insides(agent)["statistic"]
+    expected = math.exp(-distance / (2 * width * noise_std**2))
+    assert 0.05 < expected < 0.95
+    rounds = 20_000
+    share = sum(_act(agent, 0)[1] for _ in range(rounds)) / rounds
+    assert abs(share - expected) < 5 * math.sqrt(expected * (1 - expected) / rounds)

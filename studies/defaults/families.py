@@ -1,7 +1,8 @@
 """The families of problems on which the defaults of `Solid` are tuned and judged (docs/defaults.md).
 
 Every run of a random family has a problem of its own. Tuning and held-out families differ in their settings, in the
-seeds of their problems and in the seeds of contexts and noise; one kind, Jester, is never tuned on.
+seeds of their problems and in the seeds of contexts and noise; one kind, Jester, is never tuned on. There were two
+rounds: `FIRST` was held out of the first and tuned on (without Jester) in the second, from which `SECOND` is held out.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import solid_bandits as sb
 
 HORIZONS = (1_000, 10_000, 100_000)
 RUNS = 100
-TUNING_SEED, HELD_OUT_SEED = 1, 2
+TUNING_SEED, FIRST_SEED, SECOND_SEED = 1, 2, 5
 """Of contexts, noise and policies; the problem of run r has the seed (this, r)."""
 
 
@@ -111,22 +112,44 @@ TUNING = {
     "optimism-1": _optimism(0.2, 1.0),
 }
 
-HELD_OUT = {
+FIRST = {
     "toy-a": _toy(0.1, 0.5, 0.5),
     "toy-b": _toy(0.1, 0.99, 0.5),
     "toy-c": _toy(0.02, 0.7, 1.0),
-    "random-a": _random(HELD_OUT_SEED, 4, 4, 8, 0.5, 1.0),
-    "random-b": _random(HELD_OUT_SEED, 4, 32, 8, 0.5, 1.0),
-    "random-c": _random(HELD_OUT_SEED, 6, 12, 12, 0.4, 0.5),
-    "random-d": _random(HELD_OUT_SEED, 3, 6, 5, 0.9, 0.2),
-    "sphere-a": _sphere(HELD_OUT_SEED, 5, 15, 8, 0.5),
-    "sphere-b": _sphere(HELD_OUT_SEED, 2, 30, 12, 0.2),
-    "one-a": _sphere(HELD_OUT_SEED, 1, 25, 6, 1.0),
-    "one-b": _random(HELD_OUT_SEED, 1, 20, 6, 0.5, 0.5)._replace(kind="one context"),
-    "zipf-a": _sphere(HELD_OUT_SEED, 100, 8, 6, 1.0, exponent=1.2),
+    "random-a": _random(FIRST_SEED, 4, 4, 8, 0.5, 1.0),
+    "random-b": _random(FIRST_SEED, 4, 32, 8, 0.5, 1.0),
+    "random-c": _random(FIRST_SEED, 6, 12, 12, 0.4, 0.5),
+    "random-d": _random(FIRST_SEED, 3, 6, 5, 0.9, 0.2),
+    "sphere-a": _sphere(FIRST_SEED, 5, 15, 8, 0.5),
+    "sphere-b": _sphere(FIRST_SEED, 2, 30, 12, 0.2),
+    "one-a": _sphere(FIRST_SEED, 1, 25, 6, 1.0),
+    "one-b": _random(FIRST_SEED, 1, 20, 6, 0.5, 0.5)._replace(kind="one context"),
+    "zipf-a": _sphere(FIRST_SEED, 100, 8, 6, 1.0, exponent=1.2),
     "optimism-a": _optimism(0.1, 1.0),
     "optimism-b": _optimism(0.05, 0.5),
     "jester-a": Family(
-        "Jester", "10 users, 10 jokes, d 65", partial(jester, side=HELD_OUT_SEED, users=10, jokes=10)
+        "Jester", "10 users, 10 jokes, d 65", partial(jester, side=FIRST_SEED, users=10, jokes=10)
     ),
 }
+
+SECOND = {
+    "toy-A": _toy(0.15, 0.6, 0.5),
+    "toy-B": _toy(0.05, 0.5, 1.0),
+    "toy-C": _toy(0.3, 0.95, 0.25),
+    "random-A": _random(SECOND_SEED, 4, 16, 8, 0.5, 1.0),
+    "random-B": _random(SECOND_SEED, 4, 8, 8, 0.5, 0.1),
+    "random-C": _random(SECOND_SEED, 5, 10, 10, 0.3, 0.5),
+    "random-D": _random(SECOND_SEED, 2, 5, 6, 0.8, 2.0),
+    "sphere-A": _sphere(SECOND_SEED, 6, 8, 10, 0.3),
+    "sphere-B": _sphere(SECOND_SEED, 3, 25, 6, 1.0),
+    "sphere-C": _sphere(SECOND_SEED, 2, 12, 20, 0.1),
+    "one-A": _sphere(SECOND_SEED, 1, 15, 5, 0.2),
+    "one-B": _random(SECOND_SEED, 1, 30, 8, 0.5, 1.0)._replace(kind="one context"),
+    "zipf-A": _sphere(SECOND_SEED, 60, 10, 10, 0.3, exponent=1.5),
+    "optimism-A": _optimism(0.15, 0.5),
+    "optimism-B": _optimism(0.02, 1.0),
+    "jester-A": Family(
+        "Jester", "5 users, 20 jokes, d 65", partial(jester, side=SECOND_SEED, users=5, jokes=20)
+    ),
+}
+"""Held out of the second round; `FIRST`, held out of the first, is tuned on in the second."""

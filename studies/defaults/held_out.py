@@ -1,9 +1,10 @@
-"""The judgement of the defaults on the held-out side (docs/defaults.md): played once, after the defaults were chosen.
+"""The judgement of the defaults on the families held out of the second round (docs/defaults.md): played once.
 
 Usage: SOLID_BANDITS_DATA=folder python studies/defaults/held_out.py FOLDER   (about half an hour on two cores)
 
 Writes FOLDER/held_out.jsonl, a line of final regrets for each policy, family and horizon, and FOLDER/long.jsonl for
-horizon 10⁶. What is there already is not played again. `tables.py` makes tables and the figure of them.
+horizon 10⁶. What is there already, with the same parameters, is not played again. `tables.py` makes tables and the
+figure of them.
 """
 
 import json
@@ -11,14 +12,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from families import HELD_OUT, HELD_OUT_SEED, HORIZONS, RUNS
+from families import HORIZONS, RUNS, SECOND, SECOND_SEED
 from measure import LINTS, play_all
 
 import solid_bandits as sb
 from solid_bandits.policies.catalogue import CATALOGUE
 
 LONG = 1_000_000
-LONG_FAMILIES = ("toy-a", "random-a")
+LONG_FAMILIES = ("toy-A", "random-A")
 SLOPE_FROM = 100_000
 
 
@@ -45,21 +46,35 @@ def lines_of(path):
     )
 
 
+def played_already(lines, label, policy, family, horizon):
+    """Whether lines hold this policy with these parameters in this cell."""
+    wanted = (label, policy.describe(), family, horizon)
+    return any(
+        (line["policy"], line["parameters"], line["family"], line["horizon"]) == wanted for line in lines
+    )
+
+
 def play_held_out(path):
     """Every policy on every family at every horizon."""
-    done = {(line["policy"], line["family"], line["horizon"]) for line in lines_of(path)}
+    lines = lines_of(path)
     with path.open("a", encoding="utf-8") as file:
-        for name, family in HELD_OUT.items():
+        for name, family in SECOND.items():
+            policies = {label: make(family) for label, make in POLICIES.items()}
             for horizon in HORIZONS:
                 left = {
-                    label: make(family)
-                    for label, make in POLICIES.items()
-                    if (label, name, horizon) not in done
+                    label: policy
+                    for label, policy in policies.items()
+                    if not played_already(lines, label, policy, name, horizon)
                 }
-                regrets = play_all(left, {name: family}, (horizon,), RUNS, HELD_OUT_SEED)
-                for label in left:
-                    values = [float(f"{value:.6g}") for value in regrets[label, name, horizon]]
-                    line = {"policy": label, "family": name, "horizon": horizon, "regret": values}
+                regrets = play_all(left, {name: family}, (horizon,), RUNS, SECOND_SEED)
+                for label, policy in left.items():
+                    line = {
+                        "policy": label,
+                        "parameters": policy.describe(),
+                        "family": name,
+                        "horizon": horizon,
+                        "regret": [float(f"{value:.6g}") for value in regrets[label, name, horizon]],
+                    }
                     file.write(json.dumps(line) + "\n")
                 file.flush()
             print(name, flush=True)
@@ -72,12 +87,12 @@ def play_long(path):
         for name in LONG_FAMILIES:
             if name in done:
                 continue
-            family = HELD_OUT[name]
+            family = SECOND[name]
             policies = {
                 label: POLICIES[label](family)
                 for label in ("Solid()", LINTS, "LinTS (tuned)", "LinUCB (tuned)")
             }
-            table = sb.simulate(family.problem_of, policies, LONG, RUNS, HELD_OUT_SEED).table
+            table = sb.simulate(family.problem_of, policies, LONG, RUNS, SECOND_SEED).table
             steps = table["step"].unique().to_numpy()
             start = int(steps[steps >= SLOPE_FROM].min())
             for label in policies:

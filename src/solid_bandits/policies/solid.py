@@ -298,7 +298,7 @@ class Solid(Policy):
         ridge: ν, the regulariser of the estimate; in noise units a multiple of L². None is max(L², 1), the least the
             theorems allow.
         units: what rewards are counted in: `absolute`, as they are; or `noise`, in σ, with ν in L²: then rewards and
-            noise times c, or features times c and θ over c, make the same choices.
+            noise times c (and so B), or features times c and θ (and so B) over c, make the same choices.
         schedule: of (z_k, p_k): `exp-exp`, `lin-exp`, `lin-pol` or `lin-lin`.
         arm_choice: in exploring rounds: `sampling` from ω_t, `direct` or `cumulative` tracking of it.
         exploit_test: `likelihood-ratio`, or `oam` for the form that OAM uses.
@@ -333,7 +333,7 @@ class Solid(Policy):
     optimism_scale: float = 0.2
     dimension_scale: float = 0.0
     random_width: float = 0.5
-    ridge: float | None = 0.4
+    ridge: float | None = 0.2
     units: str = "noise"
     schedule: str = "exp-exp"
     arm_choice: str = "sampling"
@@ -450,7 +450,7 @@ class Solid(Policy):
         unit, sq_unit = (
             (view.noise_std, view.feature_bound**2 or 1.0) if self.units == "noise" else (1.0, 1.0)
         )
-        ridge = max(view.feature_bound**2, 1.0) if self.ridge is None else self.ridge * sq_unit
+        ridge = max(view.feature_bound**2, 1.0) if self.ridge is None else float(self.ridge) * sq_unit
         if self.max_multiplier is None:
             assert self.least_gap is not None  # __post_init__ saw to it
             if self.least_context_prob is None and n_contexts > 1:
@@ -464,13 +464,13 @@ class Solid(Policy):
             z_min = 8.0 * view.noise_std**2 * dim / (least_prob * self.least_gap**2)
             max_multiplier = 2.0 * view.theta_bound * view.feature_bound * z_min
         else:
-            max_multiplier = self.max_multiplier * unit
+            max_multiplier = float(self.max_multiplier) * unit
         return SolidParams(
             z0=float(self.z0),
-            initial_multiplier=self.initial_multiplier * unit,
+            initial_multiplier=float(self.initial_multiplier) * unit,
             max_multiplier=max_multiplier,
-            policy_step=self.policy_step / unit if self.gradient_scale == "none" else float(self.policy_step),
-            multiplier_step=self.multiplier_step * unit,
+            policy_step=float(self.policy_step) / (unit if self.gradient_scale == "none" else 1.0),
+            multiplier_step=float(self.multiplier_step) * unit,
             constraint_bonus=float(self.constraint_bonus),
             threshold_scale=float(self.threshold_scale),
             optimism_scale=float(self.optimism_scale),
@@ -528,7 +528,10 @@ class Solid(Policy):
         return SolidAgent(params, view, state, work)
 
     def insides(self, agent: SolidAgent) -> Plain:
-        """What there is to see at a checkpoint; the statistic is over all contexts, the threshold is the next β."""
+        """What there is to see at a checkpoint; the statistic is over all contexts, the threshold is the next β.
+
+        Where a draw widens β, the threshold is β with the mean of the draw, 2τσ².
+        """
         params, state = agent.params, agent.state
         everywhere = agent._replace(params=params._replace(test_all_contexts=True))
         return {
@@ -537,6 +540,7 @@ class Solid(Policy):
             "normalisation": normalisation(params, state.phase.item()),
             "explored": state.explored.item(),
             "statistic": distance_to_alternatives(state.theory, everywhere, 0, -math.inf),
-            "threshold": exploitation_threshold(params, agent.known, state.step.item() + 1),
+            "threshold": exploitation_threshold(params, agent.known, state.step.item() + 1)
+            + 2.0 * params.random_width * agent.known.noise_std**2,
             "omega": state.omega.ravel().tolist(),
         }

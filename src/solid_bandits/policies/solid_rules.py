@@ -30,6 +30,8 @@ CONFIDENCES = ("paper", "theorem")
 """β and γ without numerical constants, as in the experiments; or c_{n,δ} of the concentration theorem."""
 GRADIENT_SCALES = ("none", "norm", "spread")
 """What q_t(x, ·) is divided by in every context: nothing, its Euclidean norm, or its range over the arms."""
+TIE = 1e-10
+"""Gradients whose spread is below this part of their size differ by rounding alone."""
 UNITS = ("absolute", "noise")
 """What rewards are counted in: as they are, or in σ (and squared features in L²)."""
 
@@ -88,7 +90,8 @@ def draw_width(params: SolidParams, view: View, stream: Words) -> float:
 def gradient_rate(params: SolidParams, gradient: Floats, policy_step: float, frequency: float) -> float:
     """What a context's gradient q_t(x, ·) / ρ-hat(x) is multiplied with: the step over the scale chosen.
 
-    ρ-hat(x) cancels in the scaled forms. A gradient of scale 0 moves nothing.
+    ρ-hat(x) cancels in the scaled forms. A gradient of scale 0 has no part in ω. Arms that tie but for rounding are a
+    tie: otherwise rounding would choose among them, and choose otherwise in other units.
     """
     if params.gradient_scale == 0:
         return policy_step * frequency
@@ -100,6 +103,8 @@ def gradient_rate(params: SolidParams, gradient: Floats, policy_step: float, fre
         for arm in range(gradient.shape[0]):
             low, high = min(low, gradient[arm]), max(high, gradient[arm])
         scale = high - low
+        if scale <= TIE * max(abs(low), abs(high)):
+            scale = 0.0
     return policy_step / scale if scale > 0.0 else 0.0
 
 
