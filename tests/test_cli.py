@@ -26,7 +26,7 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
     out = tmp_path / "out"
     status, printed, _ = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--seed", 3, "--out", out)
     assert status == 0
-    for label in ("SOLID", "SOLID (paper)", "LinUCB", "LinTS (paper)", "LinTS (posterior)"):
+    for label in ("Solid()", "SOLID (paper)", "LinUCB", "LinTS (paper)", "LinTS (posterior)"):
         assert label in printed
     assert sorted(p.name for p in out.iterdir()) == [
         "manifest.json",
@@ -37,7 +37,7 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
     results = sb.Results.load(out)
     assert results.manifest["configuration"]["seed"] == 3
     policies = results.manifest["configuration"]["policies"]
-    assert policies["SOLID"] == sb.Solid().describe()
+    assert policies["Solid()"] == sb.Solid().describe()
     assert policies["SOLID (paper)"] == sb.Solid.paper_toy().describe()
     expected = sb.simulate(sb.problems.toy(), {"LinUCB": sb.LinUCB()}, 40, runs=4, seed=3, jobs=1)
     assert results.table.filter(policy="LinUCB")["regret"].to_list() == expected.table["regret"].to_list()
@@ -105,7 +105,7 @@ def test_compare_draws_the_bound_and_shows_the_insides(monkeypatch, capsys, tmp_
     assert f"{2.5 * math.log(40):.4g}" in printed
     results = sb.Results.load(out)
     assert results.manifest["lower_bound"]["value"] == pytest.approx(2.5, rel=1e-4)
-    assert results.insides["policy"].unique().to_list() == ["SOLID"]
+    assert results.insides["policy"].unique().to_list() == ["Solid()"]
     targets = results.manifest["targets"]
     z_min = sb.pure_exploration(sb.problems.toy()).z_min
     assert targets["n_arms"] == 3

@@ -125,7 +125,7 @@ def test_the_number_of_workers_does_not_show(tmp_path):
 
 def test_recorded_insides_survive_an_interruption(tmp_path, monkeypatch):
     text = TOML.replace("seed = 3", "seed = 3\ninsides = true").replace("linucb", "solid")
-    path = written(tmp_path, text=text.replace("LinUCB", "SOLID"))
+    path = written(tmp_path, text=text.replace("LinUCB", "Solid()"))
     interrupted_after(monkeypatch, 30)
     with pytest.raises(KeyboardInterrupt):
         play(path, tmp_path / "a")

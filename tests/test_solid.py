@@ -255,6 +255,35 @@ def test_other_units_of_rewards_or_features_make_the_same_choices(name, exponent
     assert arms_of(NOISE_UNITS[name], features, 300, seed) == arms
 
 
+@pytest.mark.parametrize("name", NOISE_UNITS)
+def test_same_arms_as_the_reference_in_noise_units(name):
+    """Neither the noise nor the largest feature is 1."""
+    problem = sb.problems.random(n_contexts=3, n_arms=6, dim=5, noise_std=0.3, seed=12)
+    assert problem.view().feature_bound != 1
+    state, reference = follow(problem, NOISE_UNITS[name], 800, seed=2, horizon=800)
+    assert state.multiplier.item() == pytest.approx(reference.multiplier, rel=1e-6, abs=1e-9)
+
+
+def test_arms_that_tie_but_for_rounding_are_a_tie():
+    """On the sphere all first bonuses are equal; rounding must not choose, nor choose otherwise in other units."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((2, 10, 5))
+    features /= np.linalg.norm(features, axis=2, keepdims=True)
+    theta = rng.standard_normal(5)
+    first = set()
+    for seed in range(20):
+        arms = arms_of(sb.Solid(), sb.Problem(features, theta, noise_std=0.3), 200, seed)
+        first.add(arms[0])
+        for scale in (0.01, 3.7, 100):
+            assert (
+                arms_of(sb.Solid(), sb.Problem(scale * features, theta / scale, noise_std=0.3), 200, seed)
+                == arms
+            )
+            other = sb.Problem(features, scale * theta, noise_std=0.3 * scale)
+            assert arms_of(sb.Solid(), other, 200, seed) == arms
+    assert len(first) > 1
+
+
 @pytest.mark.parametrize("scale", [0.01, 3.7, 100])
 def test_other_units_that_are_no_powers_of_two(scale):
     """Digits differ here, and with them what is rounded: the seeds are fixed."""

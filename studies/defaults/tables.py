@@ -7,12 +7,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from families import HELD_OUT, HORIZONS
+from families import FIRST, HORIZONS, SECOND
 from held_out import POLICIES, lines_of
 from matplotlib.figure import Figure
 from measure import LINTS, compare, geometric_mean
+from scipy import stats
 
 RESAMPLES = 2000
+MOST_TAIL = 1.1
+"""What Q is asked to be at most."""
 OURS = "Solid()"
 OTHERS = [label for label in POLICIES if label not in (OURS, LINTS)]
 COLOURS = {1_000: "#7aa6c2", 10_000: "#2f6f9f", 100_000: "#12344d"}
@@ -24,10 +27,20 @@ def table(heads, rows):
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
-def interval(regret, lints, seed=0):
-    """A 95% interval of the ratio of means: percentiles over resampled runs, a run of both policies together."""
-    runs = np.random.default_rng(seed).integers(0, len(regret), (RESAMPLES, len(regret)))
-    low, high = np.quantile(regret[runs].mean(axis=1) / lints[runs].mean(axis=1), [0.025, 0.975])
+def mean_ratio(regret, lints):
+    """R, over the last axis."""
+    return regret.mean(axis=-1) / lints.mean(axis=-1)
+
+
+def tail_ratio(regret, lints):
+    """Q, over the last axis."""
+    return np.quantile(regret, 0.95, axis=-1) / np.quantile(lints, 0.95, axis=-1)
+
+
+def interval(ratio, regret, lints):
+    """A 95% interval of a ratio: percentiles over resampled runs, a run of both policies together."""
+    runs = np.random.default_rng(0).integers(0, len(regret), (RESAMPLES, len(regret)))
+    low, high = np.quantile(ratio(regret[runs], lints[runs]), [0.025, 0.975])
     return float(low), float(high)
 
 
@@ -38,77 +51,84 @@ def power(horizon):
 
 def student(values):
     """Mean with half the width of its 95% interval."""
-    return f"{values.mean():.3g} ± {1.984 * values.std(ddof=1) / np.sqrt(len(values)):.2g}"
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    return f"{values.mean():.3g} ± {stats.t.ppf(0.975, len(values) - 1) * error:.2g}"
 
 
-def held_out_parts(regrets):
-    """The table of cells, and the summary."""
+def all_cells(regrets):
+    """Policy -> (family, horizon) -> measures, of what was played."""
     cells = {label: {} for label in POLICIES}
+    for (label, *key), values in regrets.items():
+        cells[label][tuple(key)] = compare(values, regrets[LINTS, *key])
+    return cells
+
+
+def cells_table(cells, regrets):
+    """One row for each family and horizon."""
     rows = []
-    for name in HELD_OUT:
-        for horizon in HORIZONS:
-            lints = regrets[LINTS, name, horizon]
-            for label in POLICIES:
-                cells[label][name, horizon] = compare(regrets[label, name, horizon], lints)
-            ours = cells[OURS][name, horizon]
-            low, high = interval(regrets[OURS, name, horizon], lints)
-            stuck = f"{round(100 * ours.stuck)} / {round(100 * ours.lints_stuck)}"
-            rows.append(
-                [
-                    f"`{name}`",
-                    power(horizon),
-                    f"{lints.mean():.3g}",
-                    f"**{ours.ratio:.2f}** [{low:.2f}, {high:.2f}]",
-                    f"{ours.tail:.2f}",
-                    stuck,
-                    *(f"{cells[label][name, horizon].ratio:.2f}" for label in OTHERS),
-                ]
-            )
-    heads = [
-        "family",
-        "n",
-        "regret of LinTS",
-        "R of `Solid()`",
-        "Q",
-        "stuck: `Solid()` / LinTS",
-        *(f"R of {o}" for o in OTHERS),
-    ]
-    return cells, table(heads, rows)
+    for (name, horizon), ours in cells[OURS].items():
+        regret, lints = regrets[OURS, name, horizon], regrets[LINTS, name, horizon]
+        low, high = interval(mean_ratio, regret, lints)
+        least, most = interval(tail_ratio, regret, lints)
+        others = (cells[label].get((name, horizon)) for label in OTHERS)
+        rows.append(
+            [
+                f"`{name}`",
+                power(horizon),
+                f"{lints.mean():.3g}",
+                f"**{ours.ratio:.2f}** [{low:.2f}, {high:.2f}]",
+                f"{ours.tail:.2f} [{least:.2f}, {most:.2f}]",
+                f"{round(len(regret) * ours.stuck)} / {round(len(regret) * ours.lints_stuck)}",
+                *("not played" if one is None else f"{one.ratio:.2f}" for one in others),
+            ]
+        )
+    heads = ["family", "n", "regret of LinTS", "R of `Solid()`", "Q of `Solid()`", "stuck: `Solid()` / LinTS"]
+    return table(heads + [f"R of {label}" for label in OTHERS], rows)
+
+
+def counts(ratio, pairs, most):
+    """How many cells have a ratio above `most`, and how many with their whole interval."""
+    return f"{sum(ratio(*pair) > most for pair in pairs)}, {sum(interval(ratio, *pair)[0] > most for pair in pairs)}"
 
 
 def summary(cells, regrets):
     """One row for each policy."""
     rows = []
-    for label in POLICIES:
-        ours = cells[label]
-        above = sum(interval(regrets[label, *key], regrets[LINTS, *key])[0] > 1 for key in ours)
+    for label, ours in cells.items():
+        pairs = [(regrets[label, *key], regrets[LINTS, *key]) for key in ours]
+        by_horizon = ({key: cell for key, cell in ours.items() if key[1] == horizon} for horizon in HORIZONS)
         rows.append(
             [
                 label,
+                len(ours),
                 f"{geometric_mean(ours):.3f}",
-                *(f"{geometric_mean({k: c for k, c in ours.items() if k[1] == h}):.2f}" for h in HORIZONS),
+                *(f"{geometric_mean(some):.2f}" for some in by_horizon),
                 f"{max(cell.ratio for cell in ours.values()):.2f}",
-                above,
+                counts(mean_ratio, pairs, 1.0),
                 f"{max(cell.tail for cell in ours.values()):.2f}",
-                sum(cell.tail > 1.1 for cell in ours.values()),
-                round(100 * sum(cell.stuck for cell in ours.values())),
-                sum(cell.stuck > cell.lints_stuck for cell in ours.values()),
+                counts(tail_ratio, pairs, MOST_TAIL),
+                sum(int((x > 10 * np.median(y)).sum()) for x, y in pairs),
             ]
         )
     heads = [
         "policy",
+        "cells",
         "geometric mean of R",
-        *(f"at {power(h)}" for h in HORIZONS),
+        *(f"at {power(horizon)}" for horizon in HORIZONS),
         "largest R",
-        "cells with R above 1 beyond the interval",
     ]
-    heads += ["largest Q", "cells with Q above 1.1", "stuck runs", "cells with more stuck runs than LinTS"]
+    heads += [
+        "R above 1: cells, beyond the interval",
+        "largest Q",
+        "Q above 1.1: cells, beyond the interval",
+        "stuck runs",
+    ]
     return table(heads, rows)
 
 
-def families_table():
+def families_table(families):
     """What is played."""
-    return table(["family", "kind", "settings"], [[f"`{n}`", f.kind, f.words] for n, f in HELD_OUT.items()])
+    return table(["family", "kind", "settings"], [[f"`{n}`", f.kind, f.words] for n, f in families.items()])
 
 
 def long_table(lines):
@@ -118,7 +138,7 @@ def long_table(lines):
     for (family, label), line in by_key.items():
         lints = by_key[family, LINTS]
         regret, slope = np.array(line["regret"]), np.array(line["slope"])
-        low, high = interval(regret, np.array(lints["regret"]))
+        low, high = interval(mean_ratio, regret, np.array(lints["regret"]))
         ratio = regret.mean() / np.mean(lints["regret"])
         rows.append(
             [
@@ -143,13 +163,13 @@ def long_table(lines):
 
 def figure(cells, regrets, path):
     """R of every cell, with the two tuned rivals."""
-    names = list(HELD_OUT)
+    names = list(SECOND)
     fig = Figure(figsize=(8, 9), layout="constrained")
     axes = fig.subplots()
     for row, name in enumerate(names):
         for place, horizon in enumerate(HORIZONS):
             y = len(names) - 1 - row + 0.25 * (1 - place)
-            low, high = interval(regrets[OURS, name, horizon], regrets[LINTS, name, horizon])
+            low, high = interval(mean_ratio, regrets[OURS, name, horizon], regrets[LINTS, name, horizon])
             first = row == 0
             axes.plot([low, high], [y, y], color=COLOURS[horizon], lw=1.5)
             axes.plot(
@@ -178,7 +198,7 @@ def figure(cells, regrets, path):
     axes.minorticks_off()
     axes.set_xlim(0.2, 4)
     axes.set_yticks(
-        range(len(names)), [f"{name}\n{HELD_OUT[name].words}" for name in reversed(names)], fontsize=7
+        range(len(names)), [f"{name}\n{SECOND[name].words}" for name in reversed(names)], fontsize=7
     )
     axes.set_xlabel("R: mean regret over that of LinTS (posterior), with 95% intervals; left of 1 is better")
     axes.legend(loc="lower right", fontsize=8)
@@ -186,20 +206,25 @@ def figure(cells, regrets, path):
     fig.savefig(path, dpi=110)
 
 
+def regrets_of(path):
+    """(policy, family, horizon) -> final regrets."""
+    return {
+        (line["policy"], line["family"], line["horizon"]): np.array(line["regret"]) for line in lines_of(path)
+    }
+
+
 def main(folder, docs):
     """Write them."""
-    regrets = {
-        (line["policy"], line["family"], line["horizon"]): np.array(line["regret"])
-        for line in lines_of(folder / "held_out.jsonl")
-    }
-    cells, every_cell = held_out_parts(regrets)
-    (docs / "_tables" / "defaults-families.md").write_text(families_table(), encoding="utf-8")
-    (docs / "_tables" / "defaults-summary.md").write_text(summary(cells, regrets), encoding="utf-8")
-    (docs / "_tables" / "defaults-cells.md").write_text(every_cell, encoding="utf-8")
-    long = lines_of(folder / "long.jsonl")
-    if long:
-        (docs / "_tables" / "defaults-long.md").write_text(long_table(long), encoding="utf-8")
-    figure(cells, regrets, docs / "figures" / "defaults.png")
+    out = docs / "_tables"
+    first = regrets_of(folder / "first_round.jsonl")
+    second = regrets_of(folder / "held_out.jsonl")
+    for name, regrets, families in (("first", first, FIRST), ("second", second, SECOND)):
+        cells = all_cells(regrets)
+        (out / f"defaults-{name}-families.md").write_text(families_table(families), encoding="utf-8")
+        (out / f"defaults-{name}-summary.md").write_text(summary(cells, regrets), encoding="utf-8")
+        (out / f"defaults-{name}-cells.md").write_text(cells_table(cells, regrets), encoding="utf-8")
+    (out / "defaults-long.md").write_text(long_table(lines_of(folder / "long.jsonl")), encoding="utf-8")
+    figure(all_cells(second), second, docs / "_static" / "defaults.png")
 
 
 if __name__ == "__main__":

@@ -49,16 +49,16 @@ def _paper_solid(kind: str, n_arms: int) -> Policy:
 
 CATALOGUE = {
     "solid": Entry(
-        label="SOLID",
+        label="Solid()",
         make=lambda kind, n_arms: Solid(),
-        line="the paper's steps with this project's defaults: optimism and test of random width, scale-free",
+        line="SOLID with this project's defaults: test and optimism share a width drawn each round; scale-free",
         contextual=True,
         setting="linear, contextual",
         optimality="none proved with these parameters",
         exploration="optimism of random width",
         test="likelihood ratio, of random width",
-        parameters=("random_width", "ridge", "z0"),
-        reference="this project; Tirinzoni et al. 2020",
+        parameters=("random_width", "optimism_scale", "ridge"),
+        reference="this project; Tirinzoni et al. 2020, Vaswani et al. 2020",
     ),
     "solid-paper": Entry(
         label="SOLID (paper)",
