@@ -334,3 +334,14 @@ def test_what_was_exploited_is_explored_again_with_the_probability_of_the_altern
     rounds = 20_000
     share = sum(_act(agent, 0)[1] for _ in range(rounds)) / rounds
     assert abs(share - expected) < 5 * math.sqrt(expected * (1 - expected) / rounds)
+
+
+def test_the_defaults_beat_posterior_sampling_on_random_problems():
+    """Paired differences over 60 runs, 4 standard errors below zero: a false alarm of 3e-5, were seeds not fixed."""
+    problems = [sb.problems.random(n_arms=16, seed=seed) for seed in range(60)]
+    policies = {"Solid()": sb.Solid(), "LinTS": sb.LinTS()}
+    results = sb.simulate(problems.__getitem__, policies, horizon=5000, runs=60, seed=1, jobs=1)
+    last = results.table.filter(step=5000).sort("run")
+    ours, lints = (last.filter(policy=name)["regret"].to_numpy() for name in policies)
+    differences = ours - lints
+    assert differences.mean() < -4 * differences.std(ddof=1) / math.sqrt(60)
