@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import naive
 import naive_rivals
 import solid_bandits as sb
+from drive import arms_of
 from problems import degenerate
 from solid_bandits.loop import _loop, checkpoints, play
 from solid_bandits.policies import end_of_optimism, setting, spl
@@ -61,18 +62,6 @@ def fitting(policy, seed):
     return sb.problems.random(contexts, 6, 5, seed=seed)
 
 
-def play_by_hand(policy, problem, steps, seed):
-    """Arms, one decision at a time; contexts and noise from a fixed seed of their own."""
-    rng = np.random.default_rng(7)
-    agent = sb.Agent(policy, problem.view(steps), seed=seed)
-    arms = []
-    for _ in range(steps):
-        context = int(rng.integers(problem.n_contexts))
-        arms.append(agent.act(context))
-        agent.update(context, arms[-1], problem.means[context, arms[-1]] + problem.noise_std * rng.normal())
-    return arms
-
-
 @every_policy
 def test_parameters_are_frozen_and_untouched_by_play(policy):
     before = json.dumps(policy.describe())
@@ -87,9 +76,9 @@ def test_parameters_are_frozen_and_untouched_by_play(policy):
 def test_seeds_decide_what_is_random_and_nothing_else(name):
     policy = POLICIES[name]
     problem = fitting(policy, 1)
-    first = play_by_hand(policy, problem, 300, seed=1)
-    assert play_by_hand(policy, problem, 300, seed=1) == first
-    assert (play_by_hand(policy, problem, 300, seed=2) != first) == (name in RANDOMISED)
+    first = arms_of(policy, problem, 300, seed=1)
+    assert arms_of(policy, problem, 300, seed=1) == first
+    assert (arms_of(policy, problem, 300, seed=2) != first) == (name in RANDOMISED)
 
 
 @every_policy
