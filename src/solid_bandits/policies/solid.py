@@ -295,8 +295,8 @@ class Solid(Policy):
         dimension_scale: κ, multiplies `d log log n` in β and γ; 1 in the paper. Not used by `confidence="theorem"`.
         random_width: τ; each round adds to its β and γ a draw E_t of the exponential distribution with mean 2τσ².
             0 in the paper. At 1 tails are those of Thompson sampling; less explores less.
-        ridge: ν, the regulariser of the estimate; in noise units a multiple of L². None is max(L², 1), the least the
-            theorems allow.
+        ridge: ν, the regulariser of the estimate; in noise units a multiple of L², to be made smaller where rewards are
+            many σ. None is max(L², 1), the least the theorems allow.
         units: what rewards are counted in: `absolute`, as they are; or `noise`, in σ, with ν in L²: then rewards and
             noise times c (and so B), or features times c and θ (and so B) over c, make the same choices.
         schedule: of (z_k, p_k): `exp-exp`, `lin-exp`, `lin-pol` or `lin-lin`.
