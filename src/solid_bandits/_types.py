@@ -7,5 +7,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 Plain = dict[str, Any]

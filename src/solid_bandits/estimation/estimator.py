@@ -1,0 +1,120 @@
+"""The regularised least-squares estimator of Section 2, as a triangular factor kept by plane rotations.
+
+V = νI + Σ φφᵀ is never formed, nor is its inverse: with every column of the features shifted by 1e5 the condition of V
+is 1e11, and both would lose the estimate. What is kept is R with RᵀR = V and z = Qᵀy with R θ-hat = z, written without
+square roots as R = D^½ U, z = D^½ t: U unit upper triangular, D diagonal. A reward is one row more of the
+least-squares problem, and rotating it into the triangle takes O(d²) (Gentleman 1973, "Least squares computations by Givens
+transformations without square roots").
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits._compile import jit
+from solid_bandits._types import Floats, Ints
+
+
+class Estimator(NamedTuple):
+    """V, θ-hat and the sums of the rewards. All arrays are updated in place."""
+
+    triangle: Floats
+    """U, unit upper triangular, shape (dim, dim)."""
+    weights: Floats
+    """D, shape (dim,): V = Uᵀ D U."""
+    targets: Floats
+    """t = U θ-hat, shape (dim,)."""
+    log_det_ratio: Floats
+    """log(det V / det νI), shape ()."""
+    residual: Floats
+    """Σ (Y - φᵀθ-hat)² + ν ‖θ-hat‖², shape ()."""
+    rewards: Ints
+    """How many rewards have come, shape ()."""
+    reward_sum: Floats
+    """Σ Y, shape ()."""
+
+
+def make_estimator(dim: int, ridge: float) -> Estimator:
+    """The estimator before any reward: V = ridge * I, θ-hat = 0. With ridge 0 it is set later (`set_ridge`)."""
+    return Estimator(
+        triangle=np.eye(dim),
+        weights=np.full(dim, float(ridge)),
+        targets=np.zeros(dim),
+        log_det_ratio=np.array(0.0),
+        residual=np.array(0.0),
+        rewards=np.array(0),
+        reward_sum=np.array(0.0),
+    )
+
+
+@jit
+def set_ridge(estimator: Estimator, ridge: float) -> None:
+    """V = ridge * I, for an estimator that has seen nothing."""
+    estimator.weights[:] = ridge
+
+
+@jit
+def observe(estimator: Estimator, features: Floats, reward: float, row: Floats, gains: Floats) -> float:
+    """Take in one reward: V += φφᵀ and all that follows; return 1 + ‖φ‖²_{V^-1} of before.
+
+    Writes t's of V^-1 φ (of after) into `gains`, shape (dim,): U^-1 `gains` is V^-1 φ. `row` is scratch, shape (dim,).
+    """
+    triangle, weights, targets = estimator.triangle, estimator.weights, estimator.targets
+    dim = weights.shape[0]
+    for i in range(dim):
+        row[i] = features[i]
+    rest = reward
+    weight = 1.0
+    for i in range(dim):
+        lead, old = row[i], weights[i]
+        new = old + weight * lead * lead
+        inverse = 1.0 / new
+        gain = weight * lead * inverse
+        weight *= old * inverse
+        weights[i] = new
+        gains[i] = gain
+        rest -= lead * targets[i]
+        targets[i] += gain * rest
+        line = triangle[i]
+        for j in range(i + 1, dim):
+            row[j] -= lead * line[j]
+            line[j] += gain * row[j]
+    growth = 1.0 / weight
+    estimator.log_det_ratio[()] += math.log(growth)
+    estimator.residual[()] += weight * rest * rest
+    estimator.rewards[()] += 1
+    estimator.reward_sum[()] += reward
+    return growth
+
+
+@jit
+def solve_triangle(estimator: Estimator, values: Floats) -> None:
+    """Replace `values` by U^-1 `values`."""
+    triangle = estimator.triangle
+    for j in range(values.shape[0] - 1, 0, -1):
+        last = values[j]
+        for i in range(j):
+            values[i] -= triangle[i, j] * last
+
+
+@jit
+def write_theta(estimator: Estimator, theta: Floats) -> None:
+    """Write θ-hat = U^-1 t into `theta`."""
+    for i in range(theta.shape[0]):
+        theta[i] = estimator.targets[i]
+    solve_triangle(estimator, theta)
+
+
+@jit
+def write_gram(estimator: Estimator, gram: Floats) -> None:
+    """Write V = Uᵀ D U into `gram`: for what needs its eigenvectors, in the theorems' form of SOLID."""
+    triangle, weights = estimator.triangle, estimator.weights
+    dim = weights.shape[0]
+    for i in range(dim):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(j + 1):
+                total += triangle[k, i] * weights[k] * triangle[k, j]
+            gram[i, j] = total
+            gram[j, i] = total

@@ -1,0 +1,116 @@
+"""Mean and norm of every pair of a finite problem, brought up to date when a policy asks for them all.
+
+One inner product p = φᵀV^-1φ_t per pair moves a squared norm by p² / (1 + ‖φ_t‖²_{V^-1}) (Sherman and Morrison), so
+the directions of rewards that came since the last time are kept and taken in together; where there are too many of
+them, all norms are computed anew from the triangle, as they are when differences could have cost digits: a norm falls
+at most by the factor det V / det V_s since it was computed, which bounds its relative error.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits._compile import jit, jit_apart
+from solid_bandits._types import Floats, Ints
+from solid_bandits.estimation.arms import ArmsWork, estimate_arms
+from solid_bandits.estimation.estimator import Estimator, observe, solve_triangle, write_theta
+from solid_bandits.linalg.vectors import inner_products
+from solid_bandits.setting import Table
+
+LOSS = 14.0
+"""log(det V / det V_s) beyond which norms are computed anew: ten of sixteen digits are left."""
+ANEW = 3
+"""A direction costs P d products, all norms anew cost P d²/2 in a faster loop: up to d / ANEW directions are kept."""
+
+
+class Tables(NamedTuple):
+    """What is known of every pair, and what is to be taken in. All arrays are updated in place."""
+
+    means: Floats
+    """φ(x,a)ᵀθ-hat, shape (contexts, arms)."""
+    sq_norms: Floats
+    """‖φ(x,a)‖²_{V^-1}, shape (contexts, arms)."""
+    directions: Floats
+    """V^-1 φ_t √(1 + ‖φ_t‖²) of rewards to be taken in, shape (as many as pay, dim)."""
+    waiting: Ints
+    """How many rewards are to be taken in, kept directions or not, shape ()."""
+    log_det_ratio: Floats
+    """That of the estimator when all norms were last computed, shape ()."""
+
+
+class TablesWork(NamedTuple):
+    """Scratch; nothing is carried in it."""
+
+    arms: ArmsWork
+    theta: Floats
+    """θ-hat, shape (dim,)."""
+    products: Floats
+    """Shape (pairs,)."""
+
+
+def make_tables(table: Table, ridge: float) -> Tables:
+    """Means and norms before any reward."""
+    n_contexts, n_arms, dim = table.features.shape
+    return Tables(
+        means=np.zeros((n_contexts, n_arms)),
+        sq_norms=(table.features**2).sum(axis=2) / ridge,
+        directions=np.zeros((max(dim // ANEW, 1), dim)),
+        waiting=np.array(0),
+        log_det_ratio=np.array(0.0),
+    )
+
+
+def make_tables_work(table: Table, arms: ArmsWork) -> TablesWork:
+    """Scratch for a table of features."""
+    n_contexts, n_arms, dim = table.features.shape
+    return TablesWork(arms, np.zeros(dim), np.zeros(n_contexts * n_arms))
+
+
+@jit
+def observe_pair(
+    estimator: Estimator, tables: Tables, work: ArmsWork, features: Floats, reward: float
+) -> None:
+    """Take in one reward; its direction waits for the tables to be asked for."""
+    growth = observe(estimator, features, reward, work.vector, work.gains)
+    place = tables.waiting.item()
+    tables.waiting[()] += 1
+    if place < tables.directions.shape[0]:
+        direction = tables.directions[place]
+        scale = math.sqrt(growth)
+        for i in range(direction.shape[0]):
+            direction[i] = scale * work.gains[i]
+        solve_triangle(estimator, direction)
+
+
+@jit
+def bring_up_to_date(estimator: Estimator, tables: Tables, table: Table, work: TablesWork) -> None:
+    """Make means and norms those of all rewards that have come."""
+    waiting = tables.waiting.item()
+    if waiting == 0:
+        return
+    sq_norms = tables.sq_norms.reshape(-1)
+    lost = estimator.log_det_ratio.item() - tables.log_det_ratio.item()
+    if waiting > tables.directions.shape[0] or lost > LOSS:
+        _norms_anew(estimator, tables, table.features, work.arms)
+    else:
+        for place in range(waiting):
+            inner_products(table.columns, tables.directions[place], work.products)
+            for pair in range(sq_norms.shape[0]):
+                sq_norms[pair] -= work.products[pair] * work.products[pair]
+    write_theta(estimator, work.theta)
+    inner_products(table.columns, work.theta, tables.means.reshape(-1))
+    tables.waiting[()] = 0
+
+
+@jit_apart
+def _norms_anew(estimator: Estimator, tables: Tables, features: Floats, work: ArmsWork) -> None:
+    rows = features.reshape((-1, features.shape[2]))
+    sq_norms = tables.sq_norms.reshape(-1)
+    first = 0
+    while first < rows.shape[0]:
+        count = estimate_arms(estimator, rows, first, work)
+        for k in range(count):
+            sq_norms[first + k] = work.sq_norms[k]
+        first += count
+    tables.log_det_ratio[()] = estimator.log_det_ratio.item()

@@ -1,0 +1,56 @@
+"""What a policy may know: the setting of its decisions and, for some, the table of a finite problem."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from solid_bandits import _check
+from solid_bandits._types import Floats
+
+LARGEST_FEATURE = 1e100
+"""Squares of features, summed over any number of rewards, stay finite."""
+
+
+class Setting(NamedTuple):
+    """What a policy may know before its first decision: numbers only, so that compiled policies take it as it is."""
+
+    dim: int
+    """d."""
+    noise_std: float
+    """σ."""
+    theta_bound: float
+    """B >= ‖θ*‖, or 0 where it is unknown."""
+    horizon: int
+    """n, or 0 where it is unknown."""
+
+
+class Table(NamedTuple):
+    """The features of a problem with finitely many contexts, for policies that plan over all of them."""
+
+    features: Floats
+    """φ(x, a), shape (contexts, arms, dim)."""
+    columns: Floats
+    """The same numbers as (dim, contexts * arms): inner loops over pairs run through contiguous memory."""
+    feature_bound: float
+    """L, the largest ‖φ(x, a)‖."""
+
+
+def make_setting(
+    dim: int, noise_std: float, theta_bound: float | None = None, horizon: int | None = None
+) -> Setting:
+    """A checked setting; None is unknown."""
+    return Setting(
+        dim=_check.integer("dim", dim, least=1),
+        noise_std=_check.number("noise_std", noise_std, above=0),
+        theta_bound=0.0 if theta_bound is None else _check.number("theta_bound", theta_bound, above=0),
+        horizon=0 if horizon is None else _check.integer("horizon", horizon, least=1),
+    )
+
+
+def make_table(features: ArrayLike, name: str = "features") -> Table:
+    """A checked table, from features of shape (contexts, arms, dim)."""
+    checked = _check.array(name, features, "contexts", "arms", "dim", largest=LARGEST_FEATURE)
+    columns = np.ascontiguousarray(checked.reshape(-1, checked.shape[2]).T)
+    columns.flags.writeable = False
+    return Table(checked, columns, float(np.linalg.norm(checked, axis=2).max()))
