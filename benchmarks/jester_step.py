@@ -18,7 +18,10 @@ from pathlib import Path
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits import linalg, regression
+from solid_bandits import regression
+from solid_bandits.alternatives.pruned import pruned_alternative
+from solid_bandits.linalg.gram import GRAM_RIDGE, sparse_weighted_gram
+from solid_bandits.linalg.vectors import inner_products
 from solid_bandits.loop import Trace, _begin, _loop
 from solid_bandits.policies import solid
 from solid_bandits.policies.solid import Solid
@@ -55,7 +58,7 @@ def measure(agent, truth, environment, rounds):
     for _ in range(rounds):
         weights = ((state.context_counts / state.step.item())[:, None] * state.omega).ravel()
         W = (features * weights[:, None]).T @ features
-        W += linalg.GRAM_RIDGE * np.trace(W) / len(W) * np.eye(len(W))
+        W += GRAM_RIDGE * np.trace(W) / len(W) * np.eye(len(W))
         inverse = np.linalg.inv(W)
         blas_times.append(seconds(lambda w=weights, i=inverse: blas_products(features, w, i)))
         before = state.explored.item(), work.bounds.gram.copy()
@@ -78,10 +81,10 @@ def parts(agent, repeats):
     calls = {
         "exploitation test": lambda: solid.distance_to_alternatives(state.theory, agent, 0, threshold),
         "weights and bonuses": lambda: (solid.write_weights(agent), solid.write_bonuses(agent, width)),
-        "V_omega": lambda: linalg.sparse_weighted_gram(
+        "V_omega": lambda: sparse_weighted_gram(
             columns, flat, view.feature_bound, work.chosen, work.columns, work.gram
         ),
-        "closest alternative": lambda: linalg.pruned_alternative(
+        "closest alternative": lambda: pruned_alternative(
             view.features,
             columns,
             state.regression.means,
@@ -90,7 +93,7 @@ def parts(agent, repeats):
             work.bounds,
             work.delta,
         ),
-        "information": lambda: linalg.inner_products(columns, work.delta, work.information),
+        "information": lambda: inner_products(columns, work.delta, work.information),
         "gradient and the above": lambda: solid.optimistic_gradient(
             state.theory, agent, width, normalisation(params, state.phase.item())
         ),

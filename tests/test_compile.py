@@ -55,7 +55,8 @@ def test_the_stamp_covers_every_file_that_compiled_code_is_made_with(tmp_path, m
         last = stamp_after("report/page.py")
         assert stamp_after("cli/compare.py") == stamp_after("experiments/engine.py") == last
         for name in (
-            "linalg.py",
+            "linalg/triangular.py",
+            "alternatives/pruned.py",
             "problem.py",
             "policies/contract.py",
             "policies/solid_state.py",

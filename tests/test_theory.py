@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 import naive
 import solid_bandits as sb
 from solid_bandits.confidence import squared_radius
-from solid_bandits.linalg import closest_alternative
 from solid_bandits.loop import checkpoints, play
 from solid_bandits.policies import solid_theory
 from solid_bandits.policies.contract import act as _act
@@ -56,29 +54,6 @@ def test_bad_radius_arguments_are_named():
             sb.confidence_radius(**{"n": 100, "delta": 0.1, "dim": 2, **bad})
 
 
-def spd(rng, dim, condition):
-    vectors = np.linalg.qr(rng.normal(size=(dim, dim)))[0]
-    return (vectors * np.geomspace(1, condition, dim)) @ vectors.T
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_projections_agree_with_a_conic_solver(seed):
-    rng = np.random.default_rng(seed)
-    dim = int(rng.integers(1, 7))
-    V, point, bound = spd(rng, dim, 10.0 ** rng.integers(0, 4)), 3 * rng.normal(size=dim), rng.uniform(0.2, 2)
-    projected = np.full(dim, np.nan)
-    distance = solid_theory.ball_projection(V, point, bound, projected, np.inf)
-    target = cp.Variable(dim)
-    objective = cp.Minimize(cp.sum_squares(np.linalg.cholesky(V).T @ (target - point)))
-    value = cp.Problem(objective, [cp.norm(target) <= bound]).solve(solver=cp.CLARABEL)
-    assert distance == pytest.approx(value, rel=1e-6, abs=1e-7)
-    assert projected == pytest.approx(
-        target.value, abs=1e-4
-    )  # the solver's argument is as sharp as √ of its value
-    assert np.linalg.norm(projected) <= bound * (1 + 1e-12)
-    assert projected == pytest.approx(naive.project(V, point, bound), abs=1e-9)
-
-
 def test_an_empty_intersection_keeps_the_previous_projection():
     view = sb.make_view(np.eye(2)[None], theta_bound=1.0)
     agent = sb.Solid.theory(max_multiplier=10.0).start(view, make_stream(0, 0, POLICY))
@@ -90,40 +65,6 @@ def test_an_empty_intersection_keeps_the_previous_projection():
     regression.theta[:] = [0.0, 1e6]  # farther from the ball than any confidence ellipsoid reaches
     solid_theory.project(theory, regression, view, params, 5)
     assert theory.theta == pytest.approx([1.0, 0.0])
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_bounded_alternatives_agree_with_a_conic_solver(seed):
-    rng = np.random.default_rng(seed)
-    dim = int(rng.integers(2, 6))
-    features, theta = rng.normal(size=(2, 3, dim)), rng.normal(size=dim)
-    bound = np.linalg.norm(theta) * rng.uniform(1, 1.3)
-    W, means = spd(rng, dim, 10.0 ** rng.integers(0, 5)), features @ theta
-    view = sb.make_view(features, theta_bound=bound)
-    norms, delta = np.empty(6), np.empty(dim)
-    free = closest_alternative(
-        view.features_by_dim, means, W, np.empty((dim, dim)), np.empty((dim, 6)), norms, delta
-    )
-    bounded = solid_theory.closest_in_ball(view, theta, means, W, norms, delta)
-    values = []
-    for x in range(2):
-        best = means[x].argmax()
-        for a in set(range(3)) - {best}:
-            rival = cp.Variable(dim)
-            away = cp.sum_squares(np.linalg.cholesky(W).T @ (theta - rival))
-            allowed = [(features[x, a] - features[x, best]) @ rival >= 0, cp.norm(rival) <= bound]
-            values.append(cp.Problem(cp.Minimize(away), allowed).solve(solver=cp.CLARABEL))
-    assert bounded == pytest.approx(min(values), rel=1e-6, abs=1e-8)
-    assert bounded >= free * (1 - 1e-9)
-    # The alternative itself: inside the ball, on the border of the half-space, at that distance.
-    rival = theta - delta
-    assert np.linalg.norm(rival) <= bound * (1 + 1e-9)
-    other = features @ rival
-    optimal = means.argmax(axis=1)
-    catch_up = other - other[np.arange(2), optimal][:, None]
-    catch_up[np.arange(2), optimal] = -np.inf
-    assert catch_up.max() == pytest.approx(0, abs=1e-7)
-    assert delta @ W @ delta == pytest.approx(bounded)
 
 
 @pytest.mark.parametrize("name", ["toy", *range(5)])

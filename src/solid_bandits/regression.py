@@ -7,7 +7,8 @@ import numpy as np
 
 from solid_bandits._compile import jit, jit_apart
 from solid_bandits._types import Floats, Ints
-from solid_bandits.linalg import cholesky, dot, inner_products, inverse_from_factor, symmetric_product
+from solid_bandits.linalg.triangular import cholesky, inverse_from_factor
+from solid_bandits.linalg.vectors import dot, inner_products, symmetric_product
 from solid_bandits.problem import View
 
 REFRESH_EVERY = 16

@@ -6,8 +6,8 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
+from solid_bandits.alternatives.ball import ball_multiplier
 from solid_bandits.bounds._alternatives import curvature_factor, unbounded
-from solid_bandits.linalg import ball_multiplier
 
 FREE, FIXED, LEAST = 0, 1, 2
 """(P): no constraint on the contexts; (P_z): Σ_a η(x, a) = zρ(x); pure exploration: the same with z minimised."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
+from solid_bandits.alternatives.ball import ball_multiplier
 from solid_bandits.bounds._alternatives import inverse_factor, row_products, unbounded
 from solid_bandits.bounds._geometry import Reduction
 from solid_bandits.bounds._interior import (
@@ -19,7 +20,6 @@ from solid_bandits.bounds._interior import (
     upper_value,
 )
 from solid_bandits.bounds._program import Program, restrict
-from solid_bandits.linalg import ball_multiplier
 
 # Up to this many variables and pairs together one interior-point solve is faster than choosing among them.
 _WHOLE = 400

@@ -16,7 +16,7 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
-from solid_bandits.linalg import best_arm, dot
+from solid_bandits.linalg.vectors import best_arm, dot
 from solid_bandits.policies.interior import (
     BEST_LAM,
     BEST_X,

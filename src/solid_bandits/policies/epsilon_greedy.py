@@ -8,7 +8,7 @@ import numpy as np
 from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Ints, Words
-from solid_bandits.linalg import best_arm
+from solid_bandits.linalg.vectors import best_arm
 from solid_bandits.policies.contract import Policy, register
 from solid_bandits.problem import View
 from solid_bandits.regression import Regression, RegressionWork, make_regression, observe

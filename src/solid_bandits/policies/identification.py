@@ -9,7 +9,8 @@ import numpy as np
 
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats
-from solid_bandits.linalg import best_arm, difference_norm, dot, symmetric_product
+from solid_bandits.alternatives.closest import difference_norm
+from solid_bandits.linalg.vectors import best_arm, dot, symmetric_product
 from solid_bandits.problem import View
 from solid_bandits.regression import Regression, RegressionWork
 

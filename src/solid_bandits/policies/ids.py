@@ -9,7 +9,8 @@ import numpy as np
 from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.linalg import best_arm, difference_norm, dot, inner_products, symmetric_product
+from solid_bandits.alternatives.closest import difference_norm
+from solid_bandits.linalg.vectors import best_arm, dot, inner_products, symmetric_product
 from solid_bandits.policies.contract import Policy, register
 from solid_bandits.policies.identification import confidence_width, exploitation_threshold, is_identified
 from solid_bandits.problem import View

@@ -16,7 +16,7 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
-from solid_bandits.linalg import dot
+from solid_bandits.linalg.vectors import dot
 
 TOLERANCE = 0.01
 """Relative width of the bracket around the value at which the method stops."""

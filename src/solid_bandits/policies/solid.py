@@ -16,15 +16,9 @@ import numpy as np
 from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Plain, Words
-from solid_bandits.linalg import (
-    BLOCK,
-    aligned_zeros,
-    dot,
-    inner_products,
-    make_bounds,
-    sparse_weighted_gram,
-    weighted_gram,
-)
+from solid_bandits.alternatives.pruned import make_bounds
+from solid_bandits.linalg.gram import sparse_weighted_gram, weighted_gram
+from solid_bandits.linalg.vectors import BLOCK, aligned_zeros, dot, inner_products
 from solid_bandits.policies.contract import Policy, register
 from solid_bandits.policies.solid_rules import (
     ARM_CHOICES,

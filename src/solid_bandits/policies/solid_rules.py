@@ -11,7 +11,7 @@ import numpy as np
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
 from solid_bandits.confidence import squared_radius
-from solid_bandits.linalg import best_arm, dot
+from solid_bandits.linalg.vectors import best_arm, dot
 from solid_bandits.policies.identification import alternative_distance, least_positive_gap, squared_width
 from solid_bandits.policies.solid_state import SolidParams
 from solid_bandits.problem import View

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.linalg import Bounds
+from solid_bandits.alternatives.pruned import Bounds
 from solid_bandits.problem import View
 from solid_bandits.regression import Regression, RegressionWork
 

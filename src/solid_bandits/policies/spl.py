@@ -9,7 +9,9 @@ import numpy as np
 from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.linalg import best_arm, closest_alternative, inner_products, weighted_gram
+from solid_bandits.alternatives.closest import closest_alternative
+from solid_bandits.linalg.gram import weighted_gram
+from solid_bandits.linalg.vectors import best_arm, inner_products
 from solid_bandits.policies.contract import Policy, register
 from solid_bandits.policies.identification import exploitation_threshold, is_identified
 from solid_bandits.policies.setting import require_one_context

@@ -1,0 +1,92 @@
+"""The closest model with another optimal arm, in closed form, over all context-arm pairs."""
+
+import numpy as np
+
+from solid_bandits._compile import jit
+from solid_bandits._types import Floats
+from solid_bandits.linalg.triangular import cholesky, solve_columns, solve_transposed
+from solid_bandits.linalg.vectors import best_arm, sum_of_squares
+
+CANCELLATION = 1e-6
+"""A squared norm of a difference below this fraction of its parts has lost digits and is computed again, directly."""
+
+
+@jit
+def closest_alternative(
+    columns: Floats,
+    means: Floats,
+    gram: Floats,
+    factor: Floats,
+    differences: Floats,
+    norms: Floats,
+    delta: Floats,
+) -> float:
+    """The closest model with another optimal arm in some context, in closed form (Eq. "pdlin.glr" of the appendix).
+
+    Minimises Δ(x,a)² / ‖φ*(x) - φ(x,a)‖²_{W^-1} over all contexts x and arms a ≠ a*(x), W being `gram`; at the
+    minimiser θ - θ' = Δ / ‖d‖²_{W^-1} W^-1 d with d = φ*(x) - φ(x,a).
+
+    Args:
+        columns: features, shape (dim, pairs).
+        means: μ_θ(x, a), shape (contexts, arms).
+        gram: W, shape (dim, dim), positive definite.
+        factor: scratch, shape (dim, dim).
+        differences: scratch, shape (dim, pairs).
+        norms: filled with ‖φ*(x) - φ(x,a)‖²_{W^-1}, shape (pairs,).
+        delta: filled with θ - θ', shape (dim,); zeros where no model has another optimal arm.
+
+    Returns:
+        ‖θ - θ'‖²_W, infinite where there is no alternative.
+    """
+    n_contexts, n_arms = means.shape
+    for context in range(n_contexts):
+        first = context * n_arms
+        write_differences(columns, first, best_arm(means[context]), differences[:, first : first + n_arms])
+    cholesky(gram, factor)
+    solve_columns(factor, differences)
+    sum_of_squares(differences, norms)
+
+    closest = -1
+    least = np.inf
+    closest_gap = 0.0
+    for context in range(n_contexts):
+        optimal_mean = means[context, best_arm(means[context])]
+        for arm in range(n_arms):
+            pair = context * n_arms + arm
+            # The optimal arm itself, and copies of it, give no alternative: their difference is exactly zero.
+            if norms[pair] > 0.0:
+                gap = optimal_mean - means[context, arm]
+                distance = gap * gap / norms[pair]
+                if distance < least:
+                    closest, least, closest_gap = pair, distance, gap
+    delta[:] = 0.0
+    if closest >= 0:
+        for i in range(delta.shape[0]):
+            delta[i] = closest_gap / norms[closest] * differences[i, closest]
+        solve_transposed(factor, delta)
+    return least
+
+
+@jit
+def write_differences(columns: Floats, first: int, best: int, differences: Floats) -> None:
+    """Write φ*(x) - φ(x,a) for every arm a of the context whose first pair is `first`, into as many columns."""
+    for i in range(columns.shape[0]):
+        row, out = columns[i], differences[i]
+        optimal = row[first + best]
+        for arm in range(out.shape[0]):
+            out[arm] = optimal - row[first + arm]
+
+
+@jit
+def difference_norm(inverse: Floats, first: Floats, second: Floats, parts: float, cross: float) -> float:
+    """‖φ - φ'‖²_{V^-1} from ‖φ‖² + ‖φ'‖² (`parts`) and φᵀV^-1φ' (`cross`), directly where that loses digits."""
+    norm = parts - 2.0 * cross
+    if norm > CANCELLATION * parts:
+        return norm
+    norm = 0.0
+    for i in range(first.shape[0]):
+        row = 0.0
+        for j in range(first.shape[0]):
+            row += inverse[i, j] * (first[j] - second[j])
+        norm += row * (first[i] - second[i])
+    return max(norm, 0.0)

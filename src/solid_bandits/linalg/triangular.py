@@ -1,0 +1,103 @@
+"""Triangular factors of positive definite matrices, and what is solved with them."""
+
+import math
+
+from solid_bandits._compile import jit, jit_apart
+from solid_bandits._types import Floats
+from solid_bandits.linalg.vectors import TILE
+
+PIVOT_FLOOR = 1e-15
+"""Least pivot of a Cholesky factorisation relative to the largest diagonal entry: below it lies rounding noise."""
+
+
+@jit
+def cholesky(matrix: Floats, factor: Floats) -> None:
+    """Write the lower triangular L with L Lᵀ = `matrix` into `factor`, zeros above the diagonal.
+
+    Never fails: a pivot that rounding made too small or negative is raised to PIVOT_FLOOR.
+    """
+    dim = matrix.shape[0]
+    largest = 0.0
+    for i in range(dim):
+        largest = max(largest, matrix[i, i])
+    floor = max(PIVOT_FLOOR * largest, 1e-300)
+    for j in range(dim):
+        pivot = matrix[j, j]
+        for k in range(j):
+            pivot -= factor[j, k] * factor[j, k]
+        root = math.sqrt(max(pivot, floor))
+        factor[j, j] = root
+        for i in range(j):
+            factor[i, j] = 0.0
+        for i in range(j + 1, dim):
+            value = matrix[i, j]
+            for k in range(j):
+                value -= factor[i, k] * factor[j, k]
+            factor[i, j] = value / root
+
+
+@jit
+def cholesky_update(factor: Floats, vector: Floats) -> None:
+    """Turn the factor of V into the factor of V + v vᵀ by plane rotations; `vector` is overwritten."""
+    dim = factor.shape[0]
+    for k in range(dim):
+        root = math.hypot(factor[k, k], vector[k])
+        cosine = root / factor[k, k]
+        sine = vector[k] / factor[k, k]
+        factor[k, k] = root
+        for i in range(k + 1, dim):
+            factor[i, k] = (factor[i, k] + sine * vector[i]) / cosine
+            vector[i] = cosine * vector[i] - sine * factor[i, k]
+
+
+@jit
+def solve_lower(factor: Floats, vector: Floats) -> None:
+    """Replace `vector` by the solution of L y = vector."""
+    for i in range(factor.shape[0]):
+        value = vector[i]
+        for j in range(i):
+            value -= factor[i, j] * vector[j]
+        vector[i] = value / factor[i, i]
+
+
+@jit
+def solve_transposed(factor: Floats, vector: Floats) -> None:
+    """Replace `vector` by the solution of Lᵀ x = vector."""
+    dim = factor.shape[0]
+    for i in range(dim - 1, -1, -1):
+        vector[i] /= factor[i, i]
+        for j in range(i):
+            vector[j] -= factor[i, j] * vector[i]
+
+
+@jit
+def solve_columns(factor: Floats, columns: Floats) -> None:
+    """Replace each column of `columns`, shape (dim, pairs), by the solution of L y = column."""
+    dim, pairs = columns.shape
+    for i in range(dim):
+        row = columns[i]
+        whole = i - i % TILE
+        for j in range(0, whole, TILE):
+            l0, l1, l2, l3 = factor[i, j], factor[i, j + 1], factor[i, j + 2], factor[i, j + 3]
+            y0, y1, y2, y3 = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
+            for p in range(pairs):
+                row[p] -= l0 * y0[p] + l1 * y1[p] + l2 * y2[p] + l3 * y3[p]
+        for j in range(whole, i):
+            scale = factor[i, j]
+            other = columns[j]
+            for p in range(pairs):
+                row[p] -= scale * other[p]
+        inverse = 1.0 / factor[i, i]
+        for p in range(pairs):
+            row[p] *= inverse
+
+
+@jit_apart
+def inverse_from_factor(factor: Floats, inverse: Floats) -> None:
+    """Write (L Lᵀ)^-1 into `inverse`."""
+    inverse[:] = 0.0
+    for i in range(factor.shape[0]):
+        inverse[i, i] = 1.0
+    solve_columns(factor, inverse)
+    for column in range(factor.shape[0]):
+        solve_transposed(factor, inverse[:, column])

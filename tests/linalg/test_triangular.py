@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solid_bandits.linalg.triangular import (
+    cholesky,
+    cholesky_update,
+    inverse_from_factor,
+    solve_columns,
+    solve_lower,
+    solve_transposed,
+)
+from tables import spd
+
+
+@given(st.integers(1, 12), st.integers(0, 10**6))
+def test_factorisations_and_solves_are_numpys(dim, seed):
+    rng = np.random.default_rng(seed)
+    matrix, vector, factor = spd(rng, dim), rng.normal(size=dim), np.full((dim, dim), np.nan)
+    cholesky(matrix, factor)
+    assert factor == pytest.approx(np.linalg.cholesky(matrix))
+
+    inverse = np.empty_like(matrix)
+    inverse_from_factor(factor, inverse)
+    assert inverse @ matrix == pytest.approx(np.eye(dim), abs=1e-9)
+
+    solution = vector.copy()
+    solve_transposed(factor, solution)
+    assert factor.T @ solution == pytest.approx(vector)
+
+    solution = vector.copy()
+    solve_lower(factor, solution)
+    assert factor @ solution == pytest.approx(vector)
+
+    columns = rng.normal(size=(dim, 5))
+    solved = columns.copy()
+    solve_columns(factor, solved)
+    assert factor @ solved == pytest.approx(columns)
+
+    cholesky_update(factor, vector.copy())
+    assert factor @ factor.T == pytest.approx(matrix + np.outer(vector, vector))
+
+
+@pytest.mark.parametrize(
+    "matrix", [np.zeros((3, 3)), np.ones((3, 3)), -np.eye(3), np.diag([1.0, 1e-30, 0.0])]
+)
+def test_cholesky_of_a_singular_matrix_stays_finite(matrix):
+    factor = np.empty((3, 3))
+    cholesky(matrix, factor)
+    assert np.isfinite(factor).all()
+    assert (np.diag(factor) > 0).all()
