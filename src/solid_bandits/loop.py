@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from solid_bandits._compile import jit
-from solid_bandits._types import Floats, Ints, Plain, Words
-from solid_bandits.policies.contract import CompiledAgent, Policy, act, update
+from solid_bandits._types import Bools, Floats, Ints, Plain, Words
+from solid_bandits.policies.contract import CompiledAgent, Policy, act, start, update
 from solid_bandits.problem import Problem
 from solid_bandits.stream import ENVIRONMENT, POLICY, make_stream, normal, uniform
 
@@ -14,11 +14,14 @@ from solid_bandits.stream import ENVIRONMENT, POLICY, make_stream, normal, unifo
 class Truth(NamedTuple):
     """What the loop knows and a policy does not."""
 
+    features: Floats
     means: Floats
     gaps: Floats
     context_edges: Floats
     """ρ summed up to each context."""
     noise_std: float
+    available: Bools
+    """All arms, always."""
 
 
 class Trace(NamedTuple):
@@ -49,8 +52,9 @@ def _loop(
             context = 0
             while context < last_context and point >= truth.context_edges[context]:
                 context += 1
-            arm, explores = act(agent, context)
-            update(agent, context, arm, truth.means[context, arm] + noise)
+            arms = truth.features[context]
+            arm, explores = act(agent, context, arms, truth.available)
+            update(agent, context, arm, arms[arm], truth.means[context, arm] + noise)
             regret += truth.gaps[context, arm]
             if explores:
                 explored += 1
@@ -76,21 +80,28 @@ def play(problem: Problem, policy: Policy, horizon: int, seed: int, run: int, st
 def play_recorded(
     problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints
 ) -> tuple[Trace, list[Plain]]:
-    """The same run, with the policy's insides at each checkpoint where it shows any."""
+    """The same run, with the policy's diagnostics at each checkpoint where it shows any."""
     agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps)
     rows = []
     for checkpoint in range(len(steps)):
         _loop(agent, truth, trace, environment, checkpoint, checkpoint + 1)
-        insides = policy.insides(agent)
-        if insides is not None:
-            rows.append({"run": run, "step": int(steps[checkpoint]), **insides})
+        diagnostics = policy.diagnostics(agent)
+        if diagnostics is not None:
+            rows.append({"run": run, "step": int(steps[checkpoint]), **diagnostics})
     return trace, rows
 
 
 def _begin(
     problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints
 ) -> tuple[CompiledAgent, Truth, Trace, Words]:
-    truth = Truth(problem.means, problem.gaps, np.cumsum(problem.context_probs), problem.noise_std)
-    agent = policy.start(problem.view(horizon), make_stream(seed, run, POLICY))
+    truth = Truth(
+        features=problem.features,
+        means=problem.means,
+        gaps=problem.gaps,
+        context_edges=np.cumsum(problem.context_probs),
+        noise_std=problem.noise_std,
+        available=np.ones(problem.n_arms, dtype=np.bool_),
+    )
+    agent = start(policy, problem.setting(horizon), problem.table, make_stream(seed, run, POLICY))
     trace = Trace(steps, np.zeros(len(steps)), np.zeros(len(steps), dtype=np.int64))
     return agent, truth, trace, make_stream(seed, run, ENVIRONMENT)

@@ -8,51 +8,13 @@ import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from solid_bandits import _check
 from solid_bandits._types import Floats, Ints
-
-
-class View(NamedTuple):
-    """What a policy may see of a problem; theta and the context probabilities are not here.
-
-    A tuple of arrays and numbers, so that compiled policies take it as it is.
-    """
-
-    features: Floats
-    """φ(x, a), shape (contexts, arms, dim)."""
-    features_by_dim: Floats
-    """The same numbers as (dim, contexts * arms): inner loops over pairs run through contiguous memory."""
-    noise_std: float
-    """σ."""
-    theta_bound: float
-    """B >= ‖θ*‖."""
-    feature_bound: float
-    """L >= ‖φ(x, a)‖."""
-    horizon: int
-    """n, or 0 where it is unknown."""
-
-
-def make_view(
-    features: ArrayLike, noise_std: float = 1.0, theta_bound: float = 1.0, horizon: int | None = None
-) -> View:
-    """What a policy may see, from its parts: for use without a `Problem`, when rewards come from the world.
-
-    `theta_bound` is B, an upper bound on ‖θ*‖; `horizon` is n, None where it is unknown.
-    """
-    table = _usable(features)
-    return View(
-        features=table,
-        features_by_dim=_by_dim(table),
-        noise_std=_check.number("noise_std", noise_std, above=0),
-        theta_bound=_check.number("theta_bound", theta_bound, above=0),
-        feature_bound=_largest_norm(table),
-        horizon=0 if horizon is None else _check.integer("horizon", horizon, least=1),
-    )
+from solid_bandits.setting import Setting, Table, check_features, make_setting, make_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +51,7 @@ class Problem:
         noise_std: float = 1.0,
         theta_bound: float | None = None,
     ) -> None:
-        table = _usable(features)
+        table = check_features("features", features, "contexts", "arms", "dim")
         parameter = _check.array("theta", theta, "dim")
         if parameter.shape[0] != table.shape[2]:
             raise ValueError(
@@ -148,7 +110,7 @@ class Problem:
     @cached_property
     def L(self) -> float:
         """The largest norm of a feature."""
-        return _largest_norm(self.features)
+        return self.table.feature_bound
 
     @cached_property
     def B(self) -> float:
@@ -165,16 +127,14 @@ class Problem:
         digest.update(repr((self.noise_std, self.theta_bound)).encode())
         return digest.hexdigest()[:16]
 
-    def view(self, horizon: int | None = None) -> View:
-        """What a policy may see of this problem, the horizon included where it is known."""
-        return View(
-            features=self.features,
-            features_by_dim=_by_dim(self.features),
-            noise_std=self.noise_std,
-            theta_bound=self.B,
-            feature_bound=self.L,
-            horizon=0 if horizon is None else _check.integer("horizon", horizon, least=1),
-        )
+    def setting(self, horizon: int | None = None) -> Setting:
+        """What a policy may know of this problem: no θ*, no ρ; the horizon where it is known."""
+        return make_setting(self.dim, self.noise_std, self.B or None, horizon)
+
+    @cached_property
+    def table(self) -> Table:
+        """The features, for policies that plan over all contexts."""
+        return make_table(self.features)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an `.npz` file with the constructor's field names."""
@@ -254,25 +214,6 @@ def _probabilities(context_probs: ArrayLike | None, n_contexts: int) -> Floats:
     if abs(probs.sum() - 1) > 1e-9:
         raise ValueError(f"context_probs sums to {probs.sum():.12g}; it must sum to 1")
     return probs
-
-
-def _by_dim(features: Floats) -> Floats:
-    return _frozen(np.ascontiguousarray(features.reshape(-1, features.shape[2]).T))
-
-
-def _largest_norm(features: Floats) -> float:
-    return float(np.linalg.norm(features, axis=2).max())
-
-
-def _usable(features: ArrayLike) -> Floats:
-    """The table of features: finite, with squares that do not overflow."""
-    table = _check.array("features", features, "contexts", "arms", "dim")
-    largest = float(np.abs(table).max())
-    if largest > 1e150:
-        raise ValueError(
-            f"features has largest entry {largest:g}, whose square overflows; give smaller units"
-        )
-    return table
 
 
 def _frozen(values: Floats) -> Floats:

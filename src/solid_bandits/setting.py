@@ -48,9 +48,20 @@ def make_setting(
     )
 
 
+def check_features(name: str, features: ArrayLike, *axes: str) -> Floats:
+    """Features as a read-only array with the named axes, with entries whose squares are far from overflowing."""
+    checked = _check.array(name, features, *axes)
+    largest = float(np.abs(checked).max())
+    if largest > LARGEST_FEATURE:
+        raise ValueError(
+            f"{name} must be at most {LARGEST_FEATURE:g} in size, got {largest:g}; use larger units"
+        )
+    return checked
+
+
 def make_table(features: ArrayLike, name: str = "features") -> Table:
     """A checked table, from features of shape (contexts, arms, dim)."""
-    checked = _check.array(name, features, "contexts", "arms", "dim", largest=LARGEST_FEATURE)
+    checked = check_features(name, features, "contexts", "arms", "dim")
     columns = np.ascontiguousarray(checked.reshape(-1, checked.shape[2]).T)
     columns.flags.writeable = False
     return Table(checked, columns, float(np.linalg.norm(checked, axis=2).max()))

@@ -41,6 +41,22 @@ def make_arms_work(dim: int) -> ArmsWork:
     return ArmsWork(aligned_zeros(dim, WIDE), np.zeros(WIDE), np.zeros(WIDE), np.zeros(dim), np.zeros(dim))
 
 
+class ThetaWork(NamedTuple):
+    """Scratch of policies that need θ-hat and no norms."""
+
+    theta: Floats
+    """Shape (dim,)."""
+    vector: Floats
+    """Shape (dim,)."""
+    gains: Floats
+    """Shape (dim,)."""
+
+
+def make_theta_work(dim: int) -> ThetaWork:
+    """Scratch for features of dimension `dim`."""
+    return ThetaWork(np.zeros(dim), np.zeros(dim), np.zeros(dim))
+
+
 @jit
 def block_size(left: int) -> int:
     """How many of the arms that are left the next block takes."""
@@ -163,3 +179,13 @@ def best_available(arms: Floats, available: Bools, theta: Floats) -> int:
             if best < 0 or value > largest:
                 best, largest = arm, value
     return best
+
+
+@jit
+def count_available(available: Bools) -> int:
+    """How many arms may be pulled."""
+    count = 0
+    for arm in range(available.shape[0]):
+        if available[arm]:
+            count += 1
+    return count

@@ -2,141 +2,216 @@
 
 A policy's file defines
 
-- a frozen dataclass, its parameters: what a user chooses (`Policy`);
-- a named tuple, its compiled form, an *agent*: `params`, `known` (the view), `state`, `work`; numbers and arrays
-  only. The state is all that is carried from one step to the next; `work` is scratch;
-- `act(agent, context) -> (arm, explored)` and `update(agent, context, arm, reward)`, compiled, which change the
-  arrays of `agent.state` in place and nothing else;
-- a call of `register`, which ties the three together.
+- a frozen dataclass, its parameters: what a user chooses (`DecisionPolicy` or `TablePolicy`);
+- a named tuple, its compiled form, an *agent*: `params`, `setting`, `state`, `work` and, for a table policy, `table`;
+  numbers and arrays only. The state is all that is carried from one step to the next; `work` is scratch;
+- `act` and `update`, compiled, which change the arrays of `agent.state` in place and nothing else, and `probabilities`,
+  which changes nothing that is carried;
+- a call of `register`, which ties them together.
 
-The generic `act` and `update` of this module choose by the type of the agent, in Python and in compiled code alike:
-the simulation's loop and one decision at a time run the same functions. Because the choice is made from a type that
-has a name, and not from a function passed in, numba finds the loop in its cache in the next process.
+A *decision policy* is asked about the arms that are offered now, and told the features of the one it pulled:
+`act(agent, arms, available) -> (arm, explored)`, `update(agent, features, reward)`,
+`probabilities(agent, arms, available, out) -> known`. It carries nothing per context.
 
+A *table policy* plans over all contexts of a finite problem, so it is asked about one of them: `act(agent, context)`,
+`update(agent, context, arm, reward)`, `probabilities(agent, context, out)`.
+
+The generic `act`, `update` and `probabilities` of this module take what either kind needs and choose by the type of the
+agent, in Python and in compiled code alike: the simulation's loop and one decision at a time run the same functions.
 `act` takes no reward and `update` takes no decision for granted, so rewards may come late or not at all.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 from numba.extending import overload
 
 from solid_bandits._compile import note_sources
-from solid_bandits._types import Plain, Words
-from solid_bandits.problem import View
+from solid_bandits._types import Bools, Floats, Plain, Words
+from solid_bandits.setting import Setting, Table
 
 
 class CompiledAgent(Protocol):
     """The compiled form of a policy at work."""
 
     @property
-    def known(self) -> View:
-        """What it may see."""
+    def setting(self) -> Setting:
+        """What it may know."""
 
     @property
     def state(self) -> Any:
         """What it carries: a named tuple of arrays, or of such tuples."""
 
 
-Act = Callable[[Any, int], tuple[int, bool]]
-Update = Callable[[Any, int, int, float], None]
+class Kernels(NamedTuple):
+    """The compiled functions of one type of agent."""
 
-_KERNELS: dict[type, tuple[Act, Update]] = {}
-
-
-def register(agent_type: type, act: Act, update: Update) -> None:
-    """Make `act` and `update` the kernels of agents of this type."""
-    _KERNELS[agent_type] = (act, update)
-    note_sources(agent_type, act, update)
-
-
-def act(agent: Any, context: int) -> tuple[int, bool]:
-    """Choose an arm in `context`: (arm, whether this was an exploring round)."""
-    return _KERNELS[type(agent)][0](agent, context)
+    act: Callable[..., tuple[int, bool]]
+    update: Callable[..., None]
+    probabilities: Callable[..., bool] | None
+    """None where the arm is certain: it has probability 1."""
+    takes_context: bool
+    """Whether this is a table policy."""
 
 
-def update(agent: Any, context: int, arm: int, reward: float) -> None:
-    """Take in the reward of `arm` in `context`."""
-    _KERNELS[type(agent)][1](agent, context, arm, reward)
+_KERNELS: dict[type, Kernels] = {}
+
+
+def register(
+    agent_type: type,
+    act: Callable[..., tuple[int, bool]],
+    update: Callable[..., None],
+    probabilities: Callable[..., bool] | None,
+) -> None:
+    """Make these the kernels of agents of this type; `probabilities` is None where the arm is certain.
+
+    An agent with a `table` is asked about contexts, any other about arms.
+    """
+    takes_context = "table" in agent_type._fields  # type: ignore[attr-defined]
+    _KERNELS[agent_type] = Kernels(act, update, probabilities, takes_context)
+    note_sources(agent_type, *(kernel for kernel in (act, update, probabilities) if kernel is not None))
+
+
+def kernels(agent_type: type) -> Kernels:
+    """What was registered for agents of this type."""
+    return _KERNELS[agent_type]
+
+
+def act(agent: Any, context: int, arms: Floats, available: Bools) -> tuple[int, bool]:
+    """Choose one of the arms on offer: (arm, whether this was an exploring round)."""
+    kernel = _KERNELS[type(agent)]
+    return kernel.act(agent, context) if kernel.takes_context else kernel.act(agent, arms, available)
+
+
+def update(agent: Any, context: int, arm: int, features: Floats, reward: float) -> None:
+    """Take in the reward of `arm`, whose features were `features`."""
+    kernel = _KERNELS[type(agent)]
+    if kernel.takes_context:
+        kernel.update(agent, context, arm, reward)
+    else:
+        kernel.update(agent, features, reward)
+
+
+def probabilities(agent: Any, context: int, arms: Floats, available: Bools, out: Floats) -> bool:
+    """Write the distribution that `act` would draw its arm from now; whether it is known.
+
+    Not for policies whose arm is certain: ask `act`.
+    """
+    kernel = _KERNELS[type(agent)]
+    if kernel.probabilities is None:
+        return False
+    if kernel.takes_context:
+        return kernel.probabilities(agent, context, out)
+    return kernel.probabilities(agent, arms, available, out)
 
 
 # Numba compares the signatures of a typing function and of what it returns, annotations included.
-@overload(act)
-def _compiled_act(agent: Any, context: Any) -> Any:
-    kernel = _KERNELS[agent.instance_class][0]
+@overload(act, target="generic")
+def _compiled_act(agent: Any, context: Any, arms: Any, available: Any) -> Any:
+    kernel, _, _, takes_context = _KERNELS[agent.instance_class]
 
-    def choose(agent: Any, context: Any) -> Any:
+    def in_context(agent: Any, context: Any, arms: Any, available: Any) -> Any:
         return kernel(agent, context)
 
-    return choose
+    def among_arms(agent: Any, context: Any, arms: Any, available: Any) -> Any:
+        return kernel(agent, arms, available)
+
+    return in_context if takes_context else among_arms
 
 
-@overload(update)
-def _compiled_update(agent: Any, context: Any, arm: Any, reward: Any) -> Any:
-    kernel = _KERNELS[agent.instance_class][1]
+@overload(update, target="generic")
+def _compiled_update(agent: Any, context: Any, arm: Any, features: Any, reward: Any) -> Any:
+    _, kernel, _, takes_context = _KERNELS[agent.instance_class]
 
-    def learn(agent: Any, context: Any, arm: Any, reward: Any) -> Any:
+    def of_pair(agent: Any, context: Any, arm: Any, features: Any, reward: Any) -> Any:
         kernel(agent, context, arm, reward)
 
-    return learn
+    def of_features(agent: Any, context: Any, arm: Any, features: Any, reward: Any) -> Any:
+        kernel(agent, features, reward)
+
+    return of_pair if takes_context else of_features
+
+
+@overload(probabilities, target="generic")
+def _compiled_probabilities(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
+    _, _, kernel, takes_context = _KERNELS[agent.instance_class]
+
+    def certain(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
+        return False
+
+    def in_context(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
+        return kernel(agent, context, out)
+
+    def among_arms(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
+        return kernel(agent, arms, available, out)
+
+    if kernel is None:
+        return certain
+    return in_context if takes_context else among_arms
 
 
 @dataclass(frozen=True)
 class Policy(ABC):
     """Parameters of an algorithm; configuration only, nothing learnt is kept here."""
 
-    @abstractmethod
-    def start(self, view: View, stream: Words) -> CompiledAgent:
-        """A new agent that sees `view` and draws from `stream`."""
-
-    def insides(self, agent: Any) -> Plain | None:
+    def diagnostics(self, agent: Any) -> Plain | None:
         """What the policy shows of itself at a checkpoint, as plain data; None if it has nothing to show."""
         return None
+
+    def with_probabilities(self) -> "Policy":
+        """The same policy, its arms drawn so that their probabilities are known; most need nothing for it."""
+        return self
 
     def describe(self) -> Plain:
         """The policy as plain data: its kind and all its parameters."""
         return {"kind": type(self).__name__, **asdict(self)}
 
 
-def state_to_plain(state: Any) -> Plain:
-    """A state as nested dicts and lists of numbers, which JSON keeps exactly."""
-    return {
-        name: state_to_plain(value) if isinstance(value, tuple) else value.tolist()
-        for name, value in state._asdict().items()
-        if value is not None  # a part that this form of the policy does not have
-    }
+@dataclass(frozen=True)
+class DecisionPolicy(Policy):
+    """A policy that is asked about the arms on offer, and carries nothing per context."""
+
+    @abstractmethod
+    def start(self, setting: Setting, stream: Words) -> CompiledAgent:
+        """A new agent that draws from `stream`."""
 
 
-def fill_state(state: Any, plain: Plain, path: str = "state") -> None:
-    """Write what `state_to_plain` gave into the arrays of a state of the same shape.
+@dataclass(frozen=True)
+class TablePolicy(Policy):
+    """A policy that plans over all contexts of a finite problem."""
 
-    Everything is checked before anything is written.
-    """
-    for array, values in _matched(state, plain, path):
-        array[...] = values
+    @abstractmethod
+    def start(self, setting: Setting, table: Table, stream: Words) -> CompiledAgent:
+        """A new agent for the contexts of `table` that draws from `stream`."""
 
 
-def _matched(state: Any, plain: Any, path: str) -> list[tuple[Any, Any]]:
-    fields = {name: value for name, value in state._asdict().items() if value is not None}
-    if not isinstance(plain, dict) or set(plain) != set(fields):
-        got = sorted(plain) if isinstance(plain, dict) else plain
-        raise ValueError(f"{path} has fields {got}; expected {sorted(fields)}")
-    pairs: list[tuple[Any, Any]] = []
-    for name, value in fields.items():
-        where = f"{path}.{name}"
-        if isinstance(value, tuple):
-            pairs += _matched(value, plain[name], where)
-            continue
-        try:
-            values = np.array(plain[name], dtype=value.dtype)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"{where} is not an array of {value.dtype}") from None
-        if values.shape != value.shape:
-            raise ValueError(f"{where} has shape {values.shape}; this agent needs {value.shape}")
-        if not np.isfinite(values).all():
-            raise ValueError(f"{where} holds a value that is not finite")
-        pairs.append((value, values))
-    return pairs
+def start(policy: Policy, setting: Setting, table: Table | None, stream: Words) -> CompiledAgent:
+    """A new agent of a policy of either kind; a table policy refuses to start without a table."""
+    if isinstance(policy, DecisionPolicy):
+        return policy.start(setting, stream)
+    if not isinstance(policy, TablePolicy):
+        raise ValueError(f"policy must be a policy such as LinUCB() or Solid(), got {policy!r}")
+    if table is None:
+        raise ValueError(
+            f"contexts must be given: {type(policy).__name__} plans over a table of contexts known in advance; "
+            "for features that come with each decision use RandUCB, LinTS, LinUCB, EpsilonGreedy or Greedy"
+        )
+    return policy.start(setting, table, stream)
+
+
+def require_bound(policy: str, setting: Setting) -> None:
+    """Refuse an unknown bound on ‖θ*‖ on behalf of a policy that needs one."""
+    if setting.theta_bound == 0.0:
+        raise ValueError(f"theta_bound must be a number > 0 for {policy}, got None; give a bound on the norm of theta")
+
+
+def require_one_context(policy: str, table: Table) -> None:
+    """Refuse several contexts on behalf of a policy whose rule has no place for them."""
+    n_contexts = table.features.shape[0]
+    if n_contexts > 1:
+        raise ValueError(
+            f"{policy} takes one context, got {n_contexts}; Solid, OAM, AOIDS and all policies that decide "
+            "from features take several"
+        )

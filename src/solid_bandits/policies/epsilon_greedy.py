@@ -7,11 +7,11 @@ import numpy as np
 
 from solid_bandits import _check
 from solid_bandits._compile import jit
-from solid_bandits._types import Ints, Words
-from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.contract import Policy, register
-from solid_bandits.problem import View
-from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
+from solid_bandits._types import Bools, Floats, Ints, Words
+from solid_bandits.estimation.arms import ThetaWork, best_available, count_available, make_theta_work
+from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, write_theta
+from solid_bandits.policies.contract import DecisionPolicy, register
+from solid_bandits.setting import Setting
 from solid_bandits.stream import uniform
 
 
@@ -25,7 +25,7 @@ class EpsilonGreedyParams(NamedTuple):
 class EpsilonGreedyState(NamedTuple):
     """All that epsilon-greedy carries."""
 
-    regression: Regression
+    estimator: Estimator
     step: Ints
     """t: decisions made, shape ()."""
     stream: Words
@@ -35,37 +35,68 @@ class EpsilonGreedyAgent(NamedTuple):
     """Epsilon-greedy at work."""
 
     params: EpsilonGreedyParams
-    known: View
+    setting: Setting
     state: EpsilonGreedyState
-    work: RegressionWork
+    work: ThetaWork
 
 
 @jit
-def act(agent: EpsilonGreedyAgent, context: int) -> tuple[int, bool]:
+def share(params: EpsilonGreedyParams, step: int) -> float:
+    """ε_t = ε t^-decay."""
+    return params.epsilon * step**-params.decay
+
+
+@jit
+def any_available(available: Bools, stream: Words) -> int:
+    """An available arm, drawn uniformly."""
+    left = int(uniform(stream) * count_available(available))
+    for arm in range(available.shape[0]):
+        if available[arm]:
+            if left == 0:
+                return arm
+            left -= 1
+    return 0
+
+
+@jit
+def act(agent: EpsilonGreedyAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
     """With probability ε_t an arm drawn uniformly, an exploring round; else the greedy arm."""
-    params, state = agent.params, agent.state
+    state = agent.state
     state.step[()] += 1
-    means = state.regression.means[context]
-    if uniform(state.stream) < params.epsilon * state.step.item() ** -params.decay:
-        return int(uniform(state.stream) * means.shape[0]), True
-    return best_arm(means), False
+    if uniform(state.stream) < share(agent.params, state.step.item()):
+        return any_available(available, state.stream), True
+    write_theta(state.estimator, agent.work.theta)
+    return best_available(arms, available, agent.work.theta), False
 
 
 @jit
-def update(agent: EpsilonGreedyAgent, context: int, arm: int, reward: float) -> None:
+def update(agent: EpsilonGreedyAgent, features: Floats, reward: float) -> None:
     """Take in a reward."""
-    observe(agent.state.regression, agent.work, agent.known, context, arm, reward)
+    observe(agent.state.estimator, features, reward, agent.work.vector, agent.work.gains)
 
 
-register(EpsilonGreedyAgent, act, update)
+@jit
+def probabilities(agent: EpsilonGreedyAgent, arms: Floats, available: Bools, out: Floats) -> bool:
+    """ε_t shared by the available arms, and 1 - ε_t on the greedy one."""
+    chance = min(share(agent.params, agent.state.step.item() + 1), 1.0)
+    each = chance / count_available(available)
+    for arm in range(out.shape[0]):
+        out[arm] = each if available[arm] else 0.0
+    write_theta(agent.state.estimator, agent.work.theta)
+    out[best_available(arms, available, agent.work.theta)] += 1.0 - chance
+    return True
+
+
+register(EpsilonGreedyAgent, act, update, probabilities)
 
 
 @dataclass(frozen=True)
-class EpsilonGreedy(Policy):
-    """With probability ε_t = ε t^-decay pull any arm, else argmax_a φ(x,a)ᵀθ-hat. A step takes O(P d) for P pairs.
+class EpsilonGreedy(DecisionPolicy):
+    """With probability ε_t = ε t^-decay pull any arm, else argmax_a φ(a)ᵀθ-hat.
 
     With `decay` 0 the regret is linear, with slope ε times the mean gap; with `decay` 1 the number of exploring rounds
-    grows as ε log t, enough only if ε exceeds a constant of the problem.
+    grows as ε log t, enough only if ε exceeds a constant of the problem. A decision takes O(d² + K d) for K arms, a
+    reward O(d²).
 
     Args:
         epsilon: ε in [0, 1].
@@ -84,8 +115,8 @@ class EpsilonGreedy(Policy):
         _check.number("decay", self.decay, least=0)
         _check.number("ridge", self.ridge, above=0)
 
-    def start(self, view: View, stream: Words) -> EpsilonGreedyAgent:
+    def start(self, setting: Setting, stream: Words) -> EpsilonGreedyAgent:
         """A new agent that draws from `stream`."""
-        regression, work = make_regression(view, self.ridge)
         params = EpsilonGreedyParams(float(self.epsilon), float(self.decay))
-        return EpsilonGreedyAgent(params, view, EpsilonGreedyState(regression, np.array(0), stream), work)
+        state = EpsilonGreedyState(make_estimator(setting.dim, self.ridge), np.array(0), stream)
+        return EpsilonGreedyAgent(params, setting, state, make_theta_work(setting.dim))

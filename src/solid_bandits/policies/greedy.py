@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from solid_bandits import _check
 from solid_bandits._compile import jit
-from solid_bandits._types import Words
-from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.contract import Policy, register
-from solid_bandits.problem import View
-from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
+from solid_bandits._types import Bools, Floats, Words
+from solid_bandits.estimation.arms import ThetaWork, best_available, make_theta_work
+from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, write_theta
+from solid_bandits.policies.contract import DecisionPolicy, register
+from solid_bandits.setting import Setting
 
 
 class GreedyParams(NamedTuple):
@@ -21,36 +21,37 @@ class GreedyParams(NamedTuple):
 class GreedyState(NamedTuple):
     """All that greedy carries."""
 
-    regression: Regression
+    estimator: Estimator
 
 
 class GreedyAgent(NamedTuple):
     """Greedy at work."""
 
     params: GreedyParams
-    known: View
+    setting: Setting
     state: GreedyState
-    work: RegressionWork
+    work: ThetaWork
 
 
 @jit
-def act(agent: GreedyAgent, context: int) -> tuple[int, bool]:
-    """argmax_a φ(x,a)ᵀθ-hat; never an exploring round."""
-    return best_arm(agent.state.regression.means[context]), False
+def act(agent: GreedyAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
+    """argmax_a φ(a)ᵀθ-hat; never an exploring round."""
+    write_theta(agent.state.estimator, agent.work.theta)
+    return best_available(arms, available, agent.work.theta), False
 
 
 @jit
-def update(agent: GreedyAgent, context: int, arm: int, reward: float) -> None:
+def update(agent: GreedyAgent, features: Floats, reward: float) -> None:
     """Take in a reward."""
-    observe(agent.state.regression, agent.work, agent.known, context, arm, reward)
+    observe(agent.state.estimator, features, reward, agent.work.vector, agent.work.gains)
 
 
-register(GreedyAgent, act, update)
+register(GreedyAgent, act, update, probabilities=None)
 
 
 @dataclass(frozen=True)
-class Greedy(Policy):
-    """Pull argmax_a φ(x,a)ᵀθ-hat. A step takes O(P d) for P pairs.
+class Greedy(DecisionPolicy):
+    """Pull argmax_a φ(a)ᵀθ-hat. A decision takes O(d² + K d) for K arms, a reward O(d²).
 
     Args:
         ridge: ν > 0, the regulariser of the estimate.
@@ -61,7 +62,7 @@ class Greedy(Policy):
     def __post_init__(self) -> None:
         _check.number("ridge", self.ridge, above=0)
 
-    def start(self, view: View, stream: Words) -> GreedyAgent:
+    def start(self, setting: Setting, stream: Words) -> GreedyAgent:
         """A new agent; greedy draws nothing, so the stream is not kept."""
-        regression, work = make_regression(view, self.ridge)
-        return GreedyAgent(GreedyParams(float(self.ridge)), view, GreedyState(regression), work)
+        state = GreedyState(make_estimator(setting.dim, self.ridge))
+        return GreedyAgent(GreedyParams(float(self.ridge)), setting, state, make_theta_work(setting.dim))

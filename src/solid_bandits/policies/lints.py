@@ -1,20 +1,30 @@
 """LinTS: the best arm of a model drawn from a Gaussian around the estimate."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from solid_bandits import _check
 from solid_bandits._compile import jit
-from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.linalg.triangular import cholesky_update, solve_transposed
-from solid_bandits.linalg.vectors import best_arm, dot
-from solid_bandits.policies.contract import Policy, register
-from solid_bandits.problem import View
-from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
-from solid_bandits.stream import normal
+from solid_bandits._types import Bools, Floats, Ints, Words
+from solid_bandits.estimation.arms import ThetaWork, best_available, count_available, make_theta_work
+from solid_bandits.estimation.estimator import (
+    Estimator,
+    make_estimator,
+    observe,
+    solve_triangle,
+    squared_norm,
+    write_theta,
+)
+from solid_bandits.linalg.vectors import dot
+from solid_bandits.policies.contract import DecisionPolicy, register
+from solid_bandits.setting import Setting
+from solid_bandits.stream import normal, uniform
+
+VOTES = 64
+"""Models that vote on the arm where its probability is asked for."""
 
 
 class LinTSParams(NamedTuple):
@@ -22,14 +32,13 @@ class LinTSParams(NamedTuple):
 
     multiple: float
     grows_with_time: bool
+    votes: int
 
 
 class LinTSState(NamedTuple):
     """All that LinTS carries."""
 
-    regression: Regression
-    factor: Floats
-    """Lower triangular factor of V, shape (dim, dim): a draw needs V^{-1/2}, and this follows V at O(d²) a step."""
+    estimator: Estimator
     step: Ints
     """t: decisions made, shape ()."""
     stream: Words
@@ -38,66 +47,126 @@ class LinTSState(NamedTuple):
 class LinTSWork(NamedTuple):
     """Scratch; nothing is carried in it."""
 
-    regression: RegressionWork
+    estimates: ThetaWork
     sample: Floats
+    """θ', shape (dim,)."""
+    stream: Words
 
 
 class LinTSAgent(NamedTuple):
     """LinTS at work."""
 
     params: LinTSParams
-    known: View
+    setting: Setting
     state: LinTSState
     work: LinTSWork
 
 
 @jit
-def sample_theta(agent: LinTSAgent, spread: float) -> None:
-    """Write a draw from N(θ-hat, spread² V^-1) into `work.sample`: with V = LLᵀ, L^-T z has covariance V^-1."""
-    state, sample = agent.state, agent.work.sample
-    for i in range(sample.shape[0]):
-        sample[i] = normal(state.stream)
-    solve_transposed(state.factor, sample)
-    for i in range(sample.shape[0]):
-        sample[i] = state.regression.theta[i] + spread * sample[i]
+def spread_at(params: LinTSParams, setting: Setting, step: int) -> float:
+    """V of N(θ-hat, v² V^-1): σ, or σ √(log t)."""
+    spread = params.multiple * setting.noise_std
+    return spread * math.sqrt(math.log(step)) if params.grows_with_time else spread
 
 
 @jit
-def act(agent: LinTSAgent, context: int) -> tuple[int, bool]:
-    """argmax_a φᵀθ' for the drawn θ'; an exploring round is one in which this is not the greedy arm."""
-    params, view, state = agent.params, agent.known, agent.state
+def sample_theta(estimator: Estimator, spread: float, sample: Floats, stream: Words) -> None:
+    """Write a draw from N(θ-hat, spread² V^-1) into `sample`: U^-1 (t + spread D^-½ g) has this distribution."""
+    for i in range(sample.shape[0]):
+        sample[i] = estimator.targets[i] + spread * normal(stream) / math.sqrt(estimator.weights[i])
+    solve_triangle(estimator, sample)
+
+
+@jit
+def models(params: LinTSParams, available: Bools) -> int:
+    """How many models are drawn: one, or as many as vote. The probability of one of two arms needs no vote."""
+    return params.votes if params.votes > 0 and count_available(available) > 2 else 1
+
+
+@jit
+def act(agent: LinTSAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
+    """argmax_a φᵀθ' for the drawn θ'; an exploring round is one in which this is not the greedy arm.
+
+    Where models vote, the arm is that of one of them, drawn uniformly: a draw from the votes.
+    """
+    params, state, work = agent.params, agent.state, agent.work
     state.step[()] += 1
-    spread = params.multiple * view.noise_std
-    if params.grows_with_time:
-        spread *= math.sqrt(math.log(state.step.item()))
-    sample_theta(agent, spread)
+    spread = spread_at(params, agent.setting, state.step.item())
+    count = models(params, available)
+    counted = int(uniform(state.stream) * count) if count > 1 else 0
     best = 0
-    largest = -np.inf
-    for arm in range(view.features.shape[1]):
-        value = dot(view.features[context, arm], agent.work.sample)
-        if value > largest:
-            best, largest = arm, value
-    return best, best != best_arm(state.regression.means[context])
+    for model in range(count):
+        sample_theta(state.estimator, spread, work.sample, state.stream)
+        if model == counted:
+            best = best_available(arms, available, work.sample)
+    write_theta(state.estimator, work.estimates.theta)
+    return best, best != best_available(arms, available, work.estimates.theta)
 
 
 @jit
-def update(agent: LinTSAgent, context: int, arm: int, reward: float) -> None:
+def update(agent: LinTSAgent, features: Floats, reward: float) -> None:
     """Take in a reward."""
-    observe(agent.state.regression, agent.work.regression, agent.known, context, arm, reward)
-    sample = agent.work.sample
-    for i in range(sample.shape[0]):
-        sample[i] = agent.known.features[context, arm, i]
-    cholesky_update(agent.state.factor, sample)
+    work = agent.work.estimates
+    observe(agent.state.estimator, features, reward, work.vector, work.gains)
 
 
-register(LinTSAgent, act, update)
+@jit
+def probability_of_first(
+    estimator: Estimator, first: Floats, second: Floats, spread: float, difference: Floats, theta: Floats
+) -> float:
+    """P(φ₁ᵀθ' >= φ₂ᵀθ') = Φ(dᵀθ-hat / (v ‖d‖_{V^-1})), d = φ₁ - φ₂; 0 or 1 where nothing is random."""
+    for i in range(difference.shape[0]):
+        difference[i] = first[i] - second[i]
+    write_theta(estimator, theta)
+    gap = dot(difference, theta)
+    deviation = spread * math.sqrt(squared_norm(estimator, difference))
+    if deviation == 0.0:
+        return 1.0 if gap >= 0.0 else 0.0
+    return 0.5 * math.erfc(-gap / (deviation * math.sqrt(2.0)))
+
+
+@jit
+def probabilities(agent: LinTSAgent, arms: Floats, available: Bools, out: Floats) -> bool:
+    """The shares of the votes that `act` would draw from; of two arms in closed form; else not known."""
+    params, state, work = agent.params, agent.state, agent.work
+    offered = count_available(available)
+    if offered > 2 and params.votes == 0:
+        return False
+    spread = spread_at(params, agent.setting, state.step.item() + 1)
+    first = second = -1
+    for arm in range(out.shape[0]):
+        out[arm] = 0.0
+        if available[arm] and first < 0:
+            first = arm
+        elif available[arm] and second < 0:
+            second = arm
+    if offered == 1:
+        out[first] = 1.0
+    elif offered == 2:
+        estimates = work.estimates
+        chance = probability_of_first(
+            state.estimator, arms[first], arms[second], spread, estimates.vector, estimates.theta
+        )
+        out[first], out[second] = chance, 1.0 - chance
+    else:
+        # The same models that `act` is going to draw.
+        for word in range(4):
+            work.stream[word] = state.stream[word]
+        uniform(work.stream)
+        for _ in range(params.votes):
+            sample_theta(state.estimator, spread, work.sample, work.stream)
+            out[best_available(arms, available, work.sample)] += 1.0 / params.votes
+    return True
+
+
+register(LinTSAgent, act, update, probabilities)
 
 
 @dataclass(frozen=True)
-class LinTS(Policy):
-    """Linear Thompson sampling: draw θ' ~ N(θ-hat, v² V^-1), pull argmax_a φ(x,a)ᵀθ'.
+class LinTS(DecisionPolicy):
+    """Linear Thompson sampling: draw θ' ~ N(θ-hat, v² V^-1), pull argmax_a φ(a)ᵀθ'.
 
-    A step takes O(P d + d²) for P pairs.
+    A decision takes O(d² + K d) for K arms, times `votes` if there are any; a reward O(d²).
 
     Args:
         scale: `posterior`, v = σ, the Bayesian posterior under the prior N(0, σ²/ν I); or `paper`, v = σ √(log t),
@@ -105,21 +174,30 @@ class LinTS(Policy):
             They behave very differently: compare with both.
         multiple: multiplies v; 1 is the rule itself.
         ridge: ν > 0, the regulariser of the estimate.
+        votes: 0 draws one model. M > 0 draws M and pulls an arm drawn from their votes: an arm of the same
+            distribution, but one whose probability is known, the share of its votes. `Agent(..., probabilities=True)`
+            sets it.
     """
 
     scale: str = "posterior"
     multiple: float = 1.0
     ridge: float = 1.0
+    votes: int = 0
 
     def __post_init__(self) -> None:
         _check.choice("scale", self.scale, ("posterior", "paper"))
         _check.number("multiple", self.multiple, least=0)
         _check.number("ridge", self.ridge, above=0)
+        _check.integer("votes", self.votes, least=0)
 
-    def start(self, view: View, stream: Words) -> LinTSAgent:
+    def with_probabilities(self) -> "LinTS":
+        """The same policy, its arms drawn so that their probabilities are known."""
+        return self if self.votes else replace(self, votes=VOTES)
+
+    def start(self, setting: Setting, stream: Words) -> LinTSAgent:
         """A new agent that draws its models from `stream`."""
-        dim = view.features.shape[2]
-        regression, regression_work = make_regression(view, self.ridge)
-        params = LinTSParams(float(self.multiple), self.scale == "paper")
-        state = LinTSState(regression, math.sqrt(self.ridge) * np.eye(dim), np.array(0), stream)
-        return LinTSAgent(params, view, state, LinTSWork(regression_work, np.zeros(dim)))
+        dim = setting.dim
+        params = LinTSParams(float(self.multiple), self.scale == "paper", int(self.votes))
+        state = LinTSState(make_estimator(dim, self.ridge), np.array(0), stream)
+        work = LinTSWork(make_theta_work(dim), np.zeros(dim), np.zeros(4, dtype=np.uint64))
+        return LinTSAgent(params, setting, state, work)

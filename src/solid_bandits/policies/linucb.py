@@ -8,11 +8,11 @@ import numpy as np
 
 from solid_bandits import _check
 from solid_bandits._compile import jit
-from solid_bandits._types import Ints, Words
-from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.contract import Policy, register
-from solid_bandits.problem import View
-from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
+from solid_bandits._types import Bools, Floats, Ints, Words
+from solid_bandits.estimation.arms import ArmsWork, estimate_arms, make_arms_work
+from solid_bandits.estimation.estimator import Estimator, make_estimator, observe
+from solid_bandits.policies.contract import DecisionPolicy, register, require_bound
+from solid_bandits.setting import Setting
 
 
 class LinUCBParams(NamedTuple):
@@ -27,7 +27,7 @@ class LinUCBParams(NamedTuple):
 class LinUCBState(NamedTuple):
     """All that LinUCB carries."""
 
-    regression: Regression
+    estimator: Estimator
     step: Ints
     """t: decisions made, shape ()."""
 
@@ -36,61 +36,74 @@ class LinUCBAgent(NamedTuple):
     """LinUCB at work."""
 
     params: LinUCBParams
-    known: View
+    setting: Setting
     state: LinUCBState
-    work: RegressionWork
+    work: ArmsWork
 
 
 @jit
-def radius(agent: LinUCBAgent, step: int) -> float:
+def radius(params: LinUCBParams, setting: Setting, estimator: Estimator, step: int) -> float:
     """The radius of the confidence ellipsoid at step t.
 
     `paper`: σ √(log(det V / det νI) + log t), Theorem 2 of Abbasi-Yadkori et al. (2011) without numerical constants.
     `theorem`: σ √(log(det V / det νI) + 2 log(1/δ)) + √ν B, the theorem itself; δ = 1/n, or 1/t for unknown n.
     """
-    params, view = agent.params, agent.known
-    dim = view.features.shape[2]
-    log_det_ratio = max(agent.state.regression.log_det.item() - dim * math.log(params.ridge), 0.0)
+    log_det_ratio = max(estimator.log_det_ratio.item(), 0.0)
     if not params.full_radius:
-        return params.scale * view.noise_std * math.sqrt(log_det_ratio + math.log(step))
-    horizon = view.horizon if view.horizon > 0 else step
+        return params.scale * setting.noise_std * math.sqrt(log_det_ratio + math.log(step))
+    horizon = setting.horizon if setting.horizon > 0 else step
     log_inverse_delta = math.log(horizon) if params.delta == 0.0 else -math.log(params.delta)
-    noise_part = view.noise_std * math.sqrt(log_det_ratio + 2.0 * log_inverse_delta)
-    return params.scale * (noise_part + math.sqrt(params.ridge) * view.theta_bound)
+    noise_part = setting.noise_std * math.sqrt(log_det_ratio + 2.0 * log_inverse_delta)
+    return params.scale * (noise_part + math.sqrt(params.ridge) * setting.theta_bound)
 
 
 @jit
-def act(agent: LinUCBAgent, context: int) -> tuple[int, bool]:
+def upper_arm(
+    estimator: Estimator, arms: Floats, available: Bools, width: float, work: ArmsWork
+) -> tuple[int, bool]:
+    """argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}, and whether this is another arm than the greedy one."""
+    best = greedy = -1
+    largest = largest_mean = -np.inf
+    first = 0
+    while first < arms.shape[0]:
+        count = estimate_arms(estimator, arms, first, work)
+        for k in range(count):
+            if available[first + k]:
+                mean = work.means[k]
+                bound = mean + width * math.sqrt(work.sq_norms[k])
+                if best < 0 or bound > largest:
+                    best, largest = first + k, bound
+                if greedy < 0 or mean > largest_mean:
+                    greedy, largest_mean = first + k, mean
+        first += count
+    return best, best != greedy
+
+
+@jit
+def act(agent: LinUCBAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
     """argmax_a φᵀθ-hat + radius ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
     state = agent.state
-    means, sq_norms = state.regression.means[context], state.regression.sq_norms[context]
     state.step[()] += 1
-    width = radius(agent, state.step.item())
-    best = 0
-    largest = -np.inf
-    for arm in range(means.shape[0]):
-        bound = means[arm] + width * math.sqrt(max(sq_norms[arm], 0.0))
-        if bound > largest:
-            best, largest = arm, bound
-    return best, best != best_arm(means)
+    width = radius(agent.params, agent.setting, state.estimator, state.step.item())
+    return upper_arm(state.estimator, arms, available, width, agent.work)
 
 
 @jit
-def update(agent: LinUCBAgent, context: int, arm: int, reward: float) -> None:
+def update(agent: LinUCBAgent, features: Floats, reward: float) -> None:
     """Take in a reward."""
-    observe(agent.state.regression, agent.work, agent.known, context, arm, reward)
+    observe(agent.state.estimator, features, reward, agent.work.vector, agent.work.gains)
 
 
-register(LinUCBAgent, act, update)
+register(LinUCBAgent, act, update, probabilities=None)
 
 
 @dataclass(frozen=True)
-class LinUCB(Policy):
-    """Pull argmax_a φ(x,a)ᵀθ-hat + radius ‖φ(x,a)‖_{V^-1}. A step takes O(P d) for P pairs.
+class LinUCB(DecisionPolicy):
+    """Pull argmax_a φ(a)ᵀθ-hat + radius ‖φ(a)‖_{V^-1}. A decision takes O(K d²) for K arms, a reward O(d²).
 
     Args:
         radius: `paper`, σ √(log(det V / det νI) + log t), as in the paper's experiments; or `theorem`, Theorem 2
-            of Abbasi-Yadkori et al. (2011) with all its constants.
+            of Abbasi-Yadkori et al. (2011) with all its constants, which needs a bound on ‖θ*‖.
         scale: multiplies the radius; 1 is the rule itself.
         delta: δ of the theorem's radius; None is 1/n, or 1/t where the horizon is unknown.
         ridge: ν > 0, the regulariser of the estimate.
@@ -108,13 +121,15 @@ class LinUCB(Policy):
         if self.delta is not None:
             _check.number("delta", self.delta, above=0, most=1)
 
-    def start(self, view: View, stream: Words) -> LinUCBAgent:
+    def start(self, setting: Setting, stream: Words) -> LinUCBAgent:
         """A new agent; LinUCB draws nothing, so the stream is not kept."""
-        regression, work = make_regression(view, self.ridge)
+        if self.radius == "theorem":
+            require_bound("LinUCB(radius='theorem')", setting)
         params = LinUCBParams(
             scale=float(self.scale),
             ridge=float(self.ridge),
             full_radius=self.radius == "theorem",
             delta=0.0 if self.delta is None else float(self.delta),
         )
-        return LinUCBAgent(params, view, LinUCBState(regression, step=np.array(0)), work)
+        state = LinUCBState(make_estimator(setting.dim, self.ridge), step=np.array(0))
+        return LinUCBAgent(params, setting, state, make_arms_work(setting.dim))

@@ -1,0 +1,183 @@
+"""RandUCB: the arm with the largest upper confidence bound of a width that is drawn anew for each decision."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits import _check
+from solid_bandits._compile import jit, jit_apart
+from solid_bandits._types import Bools, Floats, Ints, Words
+from solid_bandits.estimation.arms import ArmsWork, estimate_arms, make_arms_work
+from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, set_ridge
+from solid_bandits.linalg.vectors import dot
+from solid_bandits.policies.contract import DecisionPolicy, register
+from solid_bandits.policies.linucb import upper_arm
+from solid_bandits.setting import Setting
+from solid_bandits.stream import uniform
+
+
+class RandUCBParams(NamedTuple):
+    """The chosen parameters as compiled code takes them."""
+
+    temperature: float
+    growth: float
+    ridge: float
+
+
+class RandUCBState(NamedTuple):
+    """All that RandUCB carries."""
+
+    estimator: Estimator
+    step: Ints
+    """t: decisions made, shape ()."""
+    stream: Words
+
+
+class RandUCBAgent(NamedTuple):
+    """RandUCB at work."""
+
+    params: RandUCBParams
+    setting: Setting
+    state: RandUCBState
+    work: ArmsWork
+
+
+@jit
+def set_scale(agent: RandUCBAgent, arms: Floats) -> None:
+    """ν = ridge L², L the largest norm among the first arms that are seen; any ridge does where all are 0."""
+    estimator = agent.state.estimator
+    if estimator.weights[0] == 0.0:
+        largest = 0.0
+        for arm in range(arms.shape[0]):
+            largest = max(largest, dot(arms[arm], arms[arm]))
+        set_ridge(estimator, agent.params.ridge * (largest if largest > 0.0 else 1.0))
+
+
+@jit
+def draw_width(params: RandUCBParams, noise_std: float, step: int, stream: Words) -> float:
+    """σ √(κ log t + E), E exponential with mean 2τ."""
+    drawn = -2.0 * params.temperature * math.log(1.0 - uniform(stream))
+    return noise_std * math.sqrt(params.growth * math.log(step) + drawn)
+
+
+@jit
+def act(agent: RandUCBAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
+    """argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
+    state = agent.state
+    set_scale(agent, arms)
+    state.step[()] += 1
+    width = draw_width(agent.params, agent.setting.noise_std, state.step.item(), state.stream)
+    return upper_arm(state.estimator, arms, available, width, agent.work)
+
+
+@jit
+def update(agent: RandUCBAgent, features: Floats, reward: float) -> None:
+    """Take in a reward."""
+    set_scale(agent, features.reshape((1, features.shape[0])))
+    observe(agent.state.estimator, features, reward, agent.work.vector, agent.work.gains)
+
+
+@jit
+def exceeds(params: RandUCBParams, noise_std: float, step: int, width: float) -> float:
+    """P(width of step t > `width`)."""
+    beyond = (width / noise_std) ** 2 - params.growth * math.log(step)
+    if beyond <= 0.0:
+        return 1.0
+    return math.exp(-beyond / (2.0 * params.temperature)) if params.temperature > 0.0 else 0.0
+
+
+@jit_apart
+def share_envelope(
+    params: RandUCBParams,
+    noise_std: float,
+    step: int,
+    means: Floats,
+    norms: Floats,
+    available: Bools,
+    out: Floats,
+) -> None:
+    """Write the probability of each arm: its part of the upper envelope of the lines mean + w · norm, w the width.
+
+    Along w the envelope's lines are ever steeper; each is left at its first crossing with a steeper one.
+    """
+    width = noise_std * math.sqrt(params.growth * math.log(step))
+    top = -1
+    for arm in range(out.shape[0]):
+        out[arm] = 0.0
+        if available[arm]:
+            bound, largest = means[arm] + width * norms[arm], means[top] + width * norms[top]
+            if top < 0 or bound > largest or (bound == largest and norms[arm] > norms[top]):
+                top = arm
+    mass = 1.0
+    while True:
+        steeper = -1
+        crossing = np.inf
+        for arm in range(out.shape[0]):
+            if available[arm] and norms[arm] > norms[top]:
+                here = (means[top] - means[arm]) / (norms[arm] - norms[top])
+                if here < crossing or (here == crossing and norms[arm] > norms[steeper]):
+                    steeper, crossing = arm, here
+        if steeper < 0:
+            break
+        left = min(exceeds(params, noise_std, step, crossing), mass)
+        out[top] += mass - left
+        top, mass = steeper, left
+    out[top] += mass
+
+
+@jit_apart
+def probabilities(agent: RandUCBAgent, arms: Floats, available: Bools, out: Floats) -> bool:
+    """The distribution of the arm, exact: of the only random number, the width, it needs the distribution alone."""
+    work = agent.work
+    set_scale(agent, arms)
+    means = np.empty(out.shape[0])
+    norms = np.empty(out.shape[0])
+    first = 0
+    while first < arms.shape[0]:
+        count = estimate_arms(agent.state.estimator, arms, first, work)
+        for k in range(count):
+            means[first + k], norms[first + k] = work.means[k], math.sqrt(work.sq_norms[k])
+        first += count
+    step = agent.state.step.item() + 1
+    share_envelope(agent.params, agent.setting.noise_std, step, means, norms, available, out)
+    return True
+
+
+register(RandUCBAgent, act, update, probabilities)
+
+
+@dataclass(frozen=True)
+class RandUCB(DecisionPolicy):
+    """Pull argmax_a φ(a)ᵀθ-hat + W_t ‖φ(a)‖_{V^-1}, the width W_t = σ √(κ log t + E_t) drawn anew for each decision.
+
+    E_t is exponential with mean 2τ, so that at τ = 1 a model at squared distance D from the estimate is considered with
+    probability exp(-D / 2σ²), as Thompson sampling does; but one number is drawn for all directions, so
+    the policy explores far less. Nothing is proved of these parameters; docs/defaults.md has what was measured.
+    The arm's probability is known exactly. A decision takes O(K d²) for K arms, a reward O(d²).
+
+    Args:
+        temperature: τ >= 0, half the mean of the drawn part of W² / σ²; 0 is LinUCB of width σ √(κ log t).
+        growth: κ >= 0, the part of W² / σ² that grows with log t.
+        ridge: ν over L², L the largest norm of a feature among the first arms seen: choices do not change when
+            features are scaled. To be made smaller where rewards are many σ.
+
+    Reference: Vaswani, Mehrabian, Durand and Kveton (2020), "Old dog learns new tricks: randomized UCB for bandit
+    problems"; there the width is drawn from a discretised Gaussian.
+    """
+
+    temperature: float = 0.5
+    growth: float = 0.2
+    ridge: float = 0.2
+
+    def __post_init__(self) -> None:
+        _check.number("temperature", self.temperature, least=0)
+        _check.number("growth", self.growth, least=0)
+        _check.number("ridge", self.ridge, above=0)
+
+    def start(self, setting: Setting, stream: Words) -> RandUCBAgent:
+        """A new agent that draws its widths from `stream`."""
+        params = RandUCBParams(float(self.temperature), float(self.growth), float(self.ridge))
+        state = RandUCBState(make_estimator(setting.dim, 0.0), np.array(0), stream)
+        return RandUCBAgent(params, setting, state, make_arms_work(setting.dim))
