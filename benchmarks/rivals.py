@@ -16,7 +16,7 @@ import numpy as np
 
 import solid_bandits as sb
 from solid_bandits.agent import _act, _update
-from solid_bandits.policies.allocation import make_allocation, solve_allocation
+from solid_bandits.allocation.allocation import make_allocation, solve_allocation
 from solid_bandits.policies.oam import OAM
 from solid_bandits.stream import POLICY, make_stream
 
@@ -49,11 +49,11 @@ def play(problem, rounds):
 
 def compiled_seconds(problem, estimates):
     view = problem.view(50_000)
-    solution, work = make_allocation(view)
+    solution, work = make_allocation(*view.features.shape)
     seconds, steps, values = [], [], []
     for means, _ in estimates:
         start = time.perf_counter()
-        solve_allocation(view, means, solution, work)
+        solve_allocation(view.features, view.noise_std, means, solution, work)
         seconds.append(time.perf_counter() - start)
         steps.append(solution.steps.item())
         values.append(solution.bracket[1])

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import naive
 import naive_rivals
 import solid_bandits as sb
+from certified import assert_solves
 from drive import arms_of
 from problems import degenerate
 from solid_bandits.loop import _loop, checkpoints, play
 from solid_bandits.policies import end_of_optimism, setting, spl
-from solid_bandits.policies.allocation import make_allocation, solve_allocation
 from solid_bandits.policies.catalogue import CATALOGUE, policy_lines, policy_table
 from solid_bandits.policies.contract import act as _act
 from solid_bandits.policies.contract import fill_state
@@ -120,28 +120,6 @@ class Allocator:
             estimated = sb.Problem(self.problem.features, theta, noise_std=self.problem.noise_std)
             assert_solves(estimated, self.solution)
         return self.solution.pulls
-
-
-def assert_solves(problem, solution):
-    """The allocation costs within 1% of the certified value of (P), and is feasible."""
-    exact = sb.lower_bound(problem, tol=1e-4)
-    cost = float((solution.pulls * problem.gaps).sum())
-    assert exact.lower * (1 - 1e-6) <= cost <= exact.upper * 1.01
-    assert solution.bracket[0] <= exact.upper * (1 + 1e-6)
-    if exact.value > 0:
-        assert least_information(problem, solution.pulls) > 1 - 1e-3
-
-
-def least_information(problem, pulls):
-    """min over suboptimal pairs of gap² / (2σ² ‖φ* - φ‖²_{V^-1}), optimal arms pulled (nearly) for ever."""
-    weights = pulls.copy()
-    rows = np.arange(problem.n_contexts)
-    weights[rows, problem.optimal_arms] = 1e7 * max(pulls.max(), 1)
-    V = np.einsum("xa,xai,xaj->ij", weights, problem.features, problem.features)
-    d = problem.features[rows, problem.optimal_arms][:, None] - problem.features
-    norms = np.einsum("xai,ij,xaj->xa", d, np.linalg.pinv(V, rcond=1e-13, hermitian=True), d)
-    suboptimal = problem.gaps > 0
-    return (problem.gaps[suboptimal] ** 2 / (2 * problem.noise_std**2 * norms[suboptimal])).min()
 
 
 @every_policy
@@ -286,81 +264,6 @@ def test_the_catalogue_lists_every_policy_with_its_facts():
         assert "\n" not in entry.line
         problem = sb.problems.random(2 if entry.contextual else 1, 3, 3, seed=0)
         play(problem, policy, 5, seed=0, run=0, steps=checkpoints(5))
-
-
-# -- the solver of (P) --
-
-
-def solved(problem, means=None):
-    view = problem.view()
-    solution, work = make_allocation(view)
-    solve_allocation(view, problem.means if means is None else means, solution, work)
-    return solution
-
-
-@given(st.integers(1, 4), st.integers(2, 8), st.integers(1, 7), st.floats(0.01, 10), st.integers(0, 10**6))
-def test_the_allocation_solves_p_to_one_per_cent(n_contexts, n_arms, dim, noise_std, seed):
-    rng = np.random.default_rng(seed)
-    problem = sb.Problem(
-        rng.normal(size=(n_contexts, n_arms, dim)), rng.normal(size=dim), noise_std=noise_std
-    )
-    assert_solves(problem, solved(problem))
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_warm_starts_solve_moving_problems(seed):
-    """From one estimate to the next: along a random walk of θ the answers stay within 1%, in few Newton steps."""
-    rng = np.random.default_rng(seed)
-    problem = sb.problems.random(4, 8, 8, seed=seed)
-    view = problem.view()
-    solution, work = make_allocation(view)
-    steps = []
-    theta = problem.theta.copy()
-    for round_ in range(200):
-        theta += 0.01 * rng.normal(size=8)
-        moved = sb.Problem(problem.features, theta, noise_std=problem.noise_std)
-        solve_allocation(view, moved.means, solution, work)
-        steps.append(solution.steps.item())
-        if round_ % 20 == 0:
-            assert_solves(moved, solution)
-    assert np.mean(steps) < 12
-
-
-def test_the_toy_s_allocation_is_the_closed_form():
-    solution = solved(sb.problems.toy(noise_std=0.5))
-    assert solution.pulls[1, 0] == pytest.approx(2.5 / 0.2, rel=0.01)
-    assert np.delete(solution.pulls.ravel(), 3) == pytest.approx(0, abs=1e-12)
-
-
-def test_the_allocation_does_not_depend_on_units():
-    """Features times c and θ / c: the same problem. σ times c: c² times the pulls."""
-    problem = sb.problems.random(3, 6, 5, seed=3)
-    pulls = solved(problem).pulls
-    for scale in (1e-4, 1e4):
-        other = sb.Problem(scale * problem.features, problem.theta / scale, noise_std=problem.noise_std)
-        assert solved(other).pulls == pytest.approx(pulls, rel=1e-6)
-    louder = sb.Problem(problem.features, problem.theta, noise_std=3 * problem.noise_std)
-    assert solved(louder).pulls == pytest.approx(9 * pulls, rel=1e-6)
-
-
-def test_nothing_to_learn_asks_for_nothing():
-    spanning = sb.Problem([[[1, 0], [0.5, 0.5]], [[0, 1], [0.2, 0.2]]], [1, 1])
-    assert solved(spanning).pulls.max() == 0
-    assert solved(spanning, means=np.zeros((2, 2))).pulls.max() == 0
-    single = sb.Problem([[[1.0, 2.0]]], [1, 1])
-    assert solved(single).pulls.max() == 0
-
-
-def test_ties_and_tiny_gaps_give_finite_allocations():
-    problem = sb.problems.random(2, 6, 4, seed=0)
-    rng = np.random.default_rng(0)
-    for size in (0.0, 1e-300, 1e-12, 1e-6):
-        means = rng.normal(size=(2, 6))
-        means[:, 1] = means.max(axis=1)
-        means[:, 2] = means.max(axis=1) - size
-        solution = solved(problem, means)
-        assert np.isfinite(solution.pulls).all()
-        assert np.isfinite(solution.bracket).all()
 
 
 # -- each rule on its own --

@@ -169,7 +169,7 @@ def reaches(
 
 
 @jit_apart
-def dearest(
+def largest_price(
     features: Floats,
     optimal: Ints,
     gaps: Floats,
@@ -201,7 +201,7 @@ def dearest(
         for j in range(len(shifts)):
             if not abs(means[x * n_arms + optimal[x], j]) <= size * lengths[j]:
                 changed = j
-    worst = 0.0
+    largest = 0.0
     for i in pairs:
         price = 0.0
         for j in range(len(weights)):
@@ -209,5 +209,5 @@ def dearest(
         price /= gaps[i // n_arms, i % n_arms]
         if np.isnan(price):
             return np.nan, changed
-        worst = max(worst, price)
-    return worst, changed
+        largest = max(largest, price)
+    return largest, changed

@@ -18,7 +18,7 @@ import numpy as np
 
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds import _geometry
-from solid_bandits.bounds._evidence import dearest, least_unbounded, reaches
+from solid_bandits.bounds._evidence import largest_price, least_unbounded, reaches
 from solid_bandits.bounds.results import Alternatives, LowerBound, LowerBoundAt, PureExploration
 from solid_bandits.problem import Problem
 
@@ -121,7 +121,7 @@ def prove_free(
     if len(shifts) == 0:
         return Proof(0.0, upper, information)
     # Outside `pairs` prices are rounding: such arms lie in the span of the optimal ones.
-    worst, changed = dearest(
+    price, changed = largest_price(
         problem.features, problem.optimal_arms, gaps.values, known.pairs, known.scale, shifts,
         alternatives.weights, _SLACK,
     )  # fmt: skip
@@ -130,7 +130,7 @@ def prove_free(
             f"certificate: alternative {changed} changes the mean of an optimal arm, so (P) excludes it"
         )
     total = 2 * problem.noise_std**2 * float(alternatives.weights.sum())
-    lower = total / worst if worst > 0 else 0.0
+    lower = total / price if price > 0 else 0.0
     return Proof(lower * (1 - charge), upper, information)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
+from solid_bandits.allocation.allocation import TIE, Allocation, make_allocation, solve_allocation
+from solid_bandits.allocation.interior import AllocationWork
 from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.allocation import TIE, Allocation, make_allocation, solve_allocation
 from solid_bandits.policies.contract import Policy, register
 from solid_bandits.policies.identification import log_horizon
-from solid_bandits.policies.interior import AllocationWork
 from solid_bandits.policies.setting import require_one_context
 from solid_bandits.policies.ucb1 import Tally, make_tally, upper_arm
 from solid_bandits.problem import View
@@ -97,7 +97,7 @@ def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
     """End the warm-up: solve the allocation, and note the estimates it is good for."""
     view, state = agent.known, agent.state
     means, sq_norms = state.regression.means, state.regression.sq_norms
-    solve_allocation(view, means, state.allocation, agent.work.allocation)
+    solve_allocation(view.features, view.noise_std, means, state.allocation, agent.work.allocation)
     for arm in range(means.shape[1]):
         state.first_means[arm] = means[0, arm]
     largest = 0.0
@@ -208,7 +208,7 @@ class EndOfOptimism(Policy):
         require_one_context("EndOfOptimism", view)
         n_arms = view.features.shape[1]
         regression, regression_work = make_regression(view, self.ridge)
-        allocation, allocation_work = make_allocation(view)
+        allocation, allocation_work = make_allocation(*view.features.shape)
         state = EndOfOptimismState(
             regression=regression,
             allocation=allocation,

@@ -9,11 +9,11 @@ import numpy as np
 from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Ints, Words
+from solid_bandits.allocation.allocation import TIE, Allocation, make_allocation, solve_allocation
+from solid_bandits.allocation.interior import AllocationWork
 from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.allocation import TIE, Allocation, make_allocation, solve_allocation
 from solid_bandits.policies.contract import Policy, register
 from solid_bandits.policies.identification import exploitation_threshold, least_positive_gap
-from solid_bandits.policies.interior import AllocationWork
 from solid_bandits.policies.linucb import LinUCBAgent, LinUCBParams, LinUCBState, radius
 from solid_bandits.problem import View
 from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
@@ -100,7 +100,9 @@ def explore(agent: OAMAgent, context: int, step: int, least_gap: float, threshol
         or state.explored.item() == 1
         or state.allocation.bracket[1] == 0.0
     ):
-        solve_allocation(view, state.regression.means, state.allocation, agent.work.allocation)
+        solve_allocation(
+            view.features, view.noise_std, state.regression.means, state.allocation, agent.work.allocation
+        )
     best = best_arm(means)
     rarest = 0
     matched = -1
@@ -190,7 +192,7 @@ class OAM(Policy):
         """A new agent; OAM draws nothing, so the stream is not kept."""
         n_contexts, n_arms, _ = view.features.shape
         regression, regression_work = make_regression(view, self.ridge)
-        allocation, allocation_work = make_allocation(view)
+        allocation, allocation_work = make_allocation(*view.features.shape)
         params = OAMParams(
             epsilon=float(self.epsilon),
             resolve_every=int(self.resolve_every),

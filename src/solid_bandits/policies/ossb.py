@@ -9,10 +9,10 @@ import numpy as np
 from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Ints, Words
+from solid_bandits.allocation.allocation import TIE, Allocation, make_allocation, solve_allocation
+from solid_bandits.allocation.interior import AllocationWork
 from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.allocation import TIE, Allocation, make_allocation, solve_allocation
 from solid_bandits.policies.contract import Policy, register
-from solid_bandits.policies.interior import AllocationWork
 from solid_bandits.policies.setting import require_one_context
 from solid_bandits.problem import View
 from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
@@ -64,7 +64,13 @@ def act(agent: OSSBAgent, context: int) -> tuple[int, bool]:
     step = state.step.item()
     means, pulls, wanted = state.regression.means[0], state.pulls, state.allocation.pulls[0]
     if step % params.resolve_every == 0 or state.allocation.bracket[1] == 0.0:
-        solve_allocation(agent.known, state.regression.means, state.allocation, agent.work.allocation)
+        solve_allocation(
+            agent.known.features,
+            agent.known.noise_std,
+            state.regression.means,
+            state.allocation,
+            agent.work.allocation,
+        )
     best = best_arm(means)
     rarest = 0
     lagging = -1
@@ -134,7 +140,7 @@ class OSSB(Policy):
         """A new agent; OSSB draws nothing, so the stream is not kept."""
         require_one_context("OSSB", view)
         regression, regression_work = make_regression(view, self.ridge)
-        allocation, allocation_work = make_allocation(view)
+        allocation, allocation_work = make_allocation(*view.features.shape)
         params = OSSBParams(float(self.epsilon), float(self.gamma), int(self.resolve_every))
         state = OSSBState(
             regression=regression,

@@ -16,8 +16,7 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
-from solid_bandits.linalg.vectors import best_arm, dot
-from solid_bandits.policies.interior import (
+from solid_bandits.allocation.interior import (
     BEST_LAM,
     BEST_X,
     INFO,
@@ -31,7 +30,7 @@ from solid_bandits.policies.interior import (
     inform,
     minimise,
 )
-from solid_bandits.problem import View
+from solid_bandits.linalg.vectors import best_arm, dot
 
 IN_SPAN = 1e-7
 """A feature whose part outside a span is below this fraction of its norm lies in the span."""
@@ -58,9 +57,8 @@ class Allocation(NamedTuple):
     """Newton steps of the last solve, shape ()."""
 
 
-def make_allocation(view: View) -> tuple[Allocation, AllocationWork]:
+def make_allocation(n_contexts: int, n_arms: int, dim: int) -> tuple[Allocation, AllocationWork]:
     """No solution yet; memory is O(P²) for P pairs."""
-    n_contexts, n_arms, dim = view.features.shape
     pairs = n_contexts * n_arms
     solution = Allocation(
         pulls=np.zeros((n_contexts, n_arms)),
@@ -103,10 +101,12 @@ def take_out(rest: Floats, direction: Floats, norm: float) -> None:
 
 
 @jit_apart
-def reduce_problem(view: View, means: Floats, work: AllocationWork) -> tuple[int, int]:
+def reduce_problem(
+    features: Floats, noise_std: float, means: Floats, work: AllocationWork
+) -> tuple[int, int]:
     """Gaps, the pairs at work and their coordinates outside the optimal arms' span: (pairs at work, dimensions)."""
     n_contexts, n_arms = means.shape
-    dim = view.features.shape[2]
+    dim = features.shape[2]
     rest, basis = work.rest, work.basis
     largest_gap = 0.0
     for context in range(n_contexts):
@@ -116,7 +116,7 @@ def reduce_problem(view: View, means: Floats, work: AllocationWork) -> tuple[int
             gap = means[context, best] - means[context, arm]
             work.gaps[pair] = gap if arm != best else -1.0
             largest_gap = max(largest_gap, gap)
-            rest[pair] = view.features[context, arm]
+            rest[pair] = features[context, arm]
             work.scales[pair] = math.sqrt(dot(rest[pair], rest[pair]))
     if largest_gap <= 0.0:
         return 0, 0
@@ -143,7 +143,7 @@ def reduce_problem(view: View, means: Floats, work: AllocationWork) -> tuple[int
     for pair in range(rest.shape[0]):
         if work.gaps[pair] < 0.0:
             continue
-        feature = view.features[pair // n_arms, pair % n_arms]
+        feature = features[pair // n_arms, pair % n_arms]
         gap = max(work.gaps[pair], GAP_FLOOR * largest_gap)
         size = 0.0
         for i in range(kept):
@@ -155,7 +155,7 @@ def reduce_problem(view: View, means: Floats, work: AllocationWork) -> tuple[int
             work.gaps[count] = gap  # position `count` is never ahead of `pair`
             count += 1
     for j in range(count):
-        work.scales[j] = view.noise_std * math.sqrt(2.0 / work.gaps[j])
+        work.scales[j] = noise_std * math.sqrt(2.0 / work.gaps[j])
     return count, kept
 
 
@@ -175,14 +175,14 @@ def set_out(work: AllocationWork, solution: Allocation, n: int, k: int, warm: bo
         v[T, i] = room * v[INFO, i] / least - 1.0
         if not warm:
             v[LAM, i] = 1.0 / v[T, i]
-    dearest = 0.0
+    largest_price = 0.0
     for i in range(n):
         # G does not depend on the length of x.
         v[PRICE, i] = dot(work.gradient[i, :n], v[LAM, :n])
-        dearest = max(dearest, v[PRICE, i])
+        largest_price = max(largest_price, v[PRICE, i])
     for i in range(n):
-        v[LAM, i] /= room * dearest
-        v[S, i] = 1.0 - v[PRICE, i] / (room * dearest)
+        v[LAM, i] /= room * largest_price
+        v[S, i] = 1.0 - v[PRICE, i] / (room * largest_price)
 
 
 @jit_apart
@@ -207,17 +207,26 @@ def clear_residues(work: AllocationWork, bracket: Floats, n: int, k: int) -> Non
 
 
 @jit_apart
-def solve_allocation(view: View, means: Floats, solution: Allocation, work: AllocationWork) -> None:
+def solve_allocation(
+    features: Floats, noise_std: float, means: Floats, solution: Allocation, work: AllocationWork
+) -> None:
     """Solve (P) at the estimated means, from the last solution; the answer goes to `solution`.
 
     Never fails: without a positive gap, or with optimal arms that span everything, no pulls are asked for; where the
     bracket stays wide, the best feasible allocation found is the answer.
+
+    Args:
+        features: φ(x, a), shape (contexts, arms, dim).
+        noise_std: σ.
+        means: estimates of μ(x, a), shape (contexts, arms).
+        solution: where the solve starts, and where the answer goes.
+        work: scratch.
     """
     n_arms = means.shape[1]
     solution.pulls[:] = 0.0
     solution.bracket[:] = 0.0
     solution.steps[()] = 0
-    n, k = reduce_problem(view, means, work)
+    n, k = reduce_problem(features, noise_std, means, work)
     if n == 0:
         return
     v, bracket = work.vectors, solution.bracket

@@ -187,15 +187,15 @@ def minimise(work: AllocationWork, bracket: Floats, n: int, k: int) -> int:
     for step in range(MAX_STEPS):
         least = inform(work, v[X], n, k)
         total_x = total_lam = products = 0.0
-        dearest = 0.0
+        largest_price = 0.0
         for i in range(n):
             price = dot(work.gradient[i, :n], v[LAM, :n])
-            dearest = max(dearest, price)
+            largest_price = max(largest_price, price)
             total_x += v[X, i]
             total_lam += v[LAM, i]
             products += v[X, i] * v[S, i] + v[T, i] * v[LAM, i]
             v[RESIDUAL, i] = v[INFO, i] - 1.0 - v[T, i]
-        upper, lower = total_x / least, total_lam / dearest
+        upper, lower = total_x / least, total_lam / largest_price
         if not (math.isfinite(upper) and math.isfinite(lower) and math.isfinite(products)):
             return step
         if upper < bracket[1]:
