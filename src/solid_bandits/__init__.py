@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from solid_bandits import policies as policies
     from solid_bandits import problems as problems
     from solid_bandits.agent import Agent as Agent
+    from solid_bandits.agent import Decision as Decision
     from solid_bandits.bounds import lower_bound as lower_bound
     from solid_bandits.bounds import lower_bound_at as lower_bound_at
     from solid_bandits.bounds import pure_exploration as pure_exploration
@@ -15,17 +16,16 @@ if TYPE_CHECKING:
     from solid_bandits.policies.end_of_optimism import EndOfOptimism as EndOfOptimism
     from solid_bandits.policies.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from solid_bandits.policies.greedy import Greedy as Greedy
-    from solid_bandits.policies.ids import IDS as IDS
+    from solid_bandits.policies.aoids import AOIDS as AOIDS
     from solid_bandits.policies.lints import LinTS as LinTS
     from solid_bandits.policies.linucb import LinUCB as LinUCB
     from solid_bandits.policies.oam import OAM as OAM
     from solid_bandits.policies.ossb import OSSB as OSSB
-    from solid_bandits.policies.solid import Solid as Solid
+    from solid_bandits.policies.randucb import RandUCB as RandUCB
+    from solid_bandits.policies.solid.policy import Solid as Solid
     from solid_bandits.policies.spl import SPL as SPL
     from solid_bandits.policies.ucb1 import UCB1 as UCB1
     from solid_bandits.problem import Problem as Problem
-    from solid_bandits.problem import View as View
-    from solid_bandits.problem import make_view as make_view
     from solid_bandits.results import Results as Results
     from solid_bandits.simulation import simulate as simulate
 
@@ -34,10 +34,11 @@ __version__ = "0.1.0"
 # Public name -> module. Loaded on first use, so that `import solid_bandits` and `solid-bandits --help` do not
 # wait for the compiler and the plotting libraries.
 _HOMES = {
+    "AOIDS": "policies.aoids",
     "Agent": "agent",
+    "Decision": "agent",
     "EndOfOptimism": "policies.end_of_optimism",
     "EpsilonGreedy": "policies.epsilon_greedy",
-    "IDS": "policies.ids",
     "OAM": "policies.oam",
     "OSSB": "policies.ossb",
     "SPL": "policies.spl",
@@ -47,12 +48,11 @@ _HOMES = {
     "LinUCB": "policies.linucb",
     "Problem": "problem",
     "Results": "results",
-    "Solid": "policies.solid",
-    "View": "problem",
+    "RandUCB": "policies.randucb",
+    "Solid": "policies.solid.policy",
     "confidence_radius": "confidence",
     "lower_bound": "bounds",
     "lower_bound_at": "bounds",
-    "make_view": "problem",
     "pure_exploration": "bounds",
     "simulate": "simulation",
 }

@@ -1,45 +1,51 @@
 """What SOLID is made of: chosen parameters, carried state, scratch; plain numbers and arrays."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from solid_bandits._types import Floats, Ints, Words
 from solid_bandits.alternatives.pruned import Bounds
-from solid_bandits.problem import View
-from solid_bandits.regression import Regression, RegressionWork
+from solid_bandits.estimation.estimator import Estimator
+from solid_bandits.estimation.tables import Tables, TablesWork
+from solid_bandits.setting import Setting, Table
 
 MANY_PAIRS = 512
 """From so many context-arm pairs on, leaving pairs out pays for finding out which."""
 
 
-class SolidParams(NamedTuple):
-    """The chosen parameters as compiled code takes them; switches are positions in the tuples of `solid_rules.py`."""
+class Phases(NamedTuple):
+    """z_k, p_k and the step sizes' factor, by phase; the last phase goes on for ever."""
 
-    z0: float
+    normalisation: Floats
+    """z_k."""
+    length: Floats
+    """p_k, in exploring rounds."""
+    step_scale: Floats
+    """What both step sizes are multiplied with: 1, or 1/√p_k."""
+
+
+class SolidParams(NamedTuple):
+    """The chosen parameters as compiled code takes them; components are named tuples with a type each."""
+
     initial_multiplier: float
     max_multiplier: float
     policy_step: float
     multiplier_step: float
-    constraint_bonus: float
+    bonus_scale: float
+    """What √γ ‖φ‖ is multiplied with in g_t."""
     threshold_scale: float
-    optimism_scale: float
-    dimension_scale: float
-    random_width: float
-    ridge: float
-    schedule: int
-    arm_choice: int
-    exploit_test: int
-    test_all_contexts: bool
-    gradient_scale: int
-    policy_memory: float
-    step_first: bool
-    decay_steps: bool
+    normalise_gradient: bool
     reset_at_phase: bool
-    theorem_confidence: bool
-    anytime: bool
+    phases: Phases
+    confidence: Any
+    """Of `confidence`."""
+    test: Any
+    """Of `exploitation`."""
+    drawing: Any
+    """Of `drawing`."""
 
 
-class Theory(NamedTuple):
-    """What the theorems' form carries beside the regression."""
+class Projected(NamedTuple):
+    """The projected estimate, which the theorems' form carries beside the estimator."""
 
     theta: Floats
     """θ-tilde, shape (dim,)."""
@@ -50,7 +56,8 @@ class Theory(NamedTuple):
 class SolidState(NamedTuple):
     """All that SOLID carries from one step to the next."""
 
-    regression: Regression
+    estimator: Estimator
+    tables: Tables
     step: Ints
     """t: decisions made, shape ()."""
     explored: Ints
@@ -72,14 +79,14 @@ class SolidState(NamedTuple):
     phase_start: Ints
     """S at the end of the previous phase, shape ()."""
     stream: Words
-    theory: Theory | None
-    """The projected estimate, in the theorems' form."""
+    projected: Projected | None
+    """θ-tilde, in the theorems' form; in the experiments' it is θ-hat."""
 
 
 class SolidWork(NamedTuple):
     """Scratch; nothing that a decision depends on is carried in it."""
 
-    regression: RegressionWork
+    tables: TablesWork
     weights: Floats
     """ρ-hat(x) ω_t(x,a), shape (pairs,)."""
     bonuses: Floats
@@ -88,6 +95,7 @@ class SolidWork(NamedTuple):
     """Columns of features at work, shape (dim, as many as are taken at once)."""
     gram: Floats
     """V_ω."""
+    factor: Floats
     norms: Floats
     bounds: Bounds
     """Saves work where there are many pairs; a new one would give the same results."""
@@ -102,6 +110,7 @@ class SolidAgent(NamedTuple):
     """SOLID at work."""
 
     params: SolidParams
-    known: View
+    setting: Setting
+    table: Table
     state: SolidState
     work: SolidWork

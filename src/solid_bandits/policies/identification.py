@@ -1,0 +1,82 @@
+"""Whether the optimal arm of a context is identified: the test by which policies stop exploring."""
+
+import numpy as np
+
+from solid_bandits._compile import jit
+from solid_bandits._types import Floats
+from solid_bandits.estimation.arms import ArmsWork, estimate_differences
+from solid_bandits.estimation.estimator import Estimator
+from solid_bandits.linalg.vectors import best_arm, dot
+
+
+@jit
+def best_of_rows(arms: Floats, theta: Floats) -> int:
+    """argmax_a φ_aᵀθ, the first one where several tie."""
+    best = 0
+    largest = -np.inf
+    for arm in range(arms.shape[0]):
+        value = dot(arms[arm], theta)
+        if value > largest:
+            best, largest = arm, value
+    return best
+
+
+@jit
+def alternative_distance(
+    estimator: Estimator, arms: Floats, theta: Floats, work: ArmsWork, enough: float
+) -> float:
+    """Least ‖θ-hat - θ'‖²_V over models θ' with another optimal arm among `arms` (Eq. "pdlin.glr").
+
+    This is min_{a ≠ a*} Δ(a)² / ‖φ* - φ(a)‖²_{V^-1}; the search ends once it is at or below `enough`. `theta` is θ-hat.
+    """
+    best = best_of_rows(arms, theta)
+    top = dot(arms[best], theta)
+    least = np.inf
+    first = 0
+    while first < arms.shape[0]:
+        count = estimate_differences(estimator, arms, best, first, work)
+        for k in range(count):
+            # A copy of the best arm (norm 0) is best in every model in which the best one is.
+            if work.sq_norms[k] > 0.0:
+                gap = top - dot(arms[first + k], theta)
+                least = min(least, gap * gap / work.sq_norms[k])
+        if least <= enough:
+            break
+        first += count
+    return least
+
+
+@jit
+def is_identified(estimator: Estimator, arms: Floats, theta: Floats, work: ArmsWork, threshold: float) -> bool:
+    """Whether every model with another optimal arm among `arms` is farther than `threshold`."""
+    return alternative_distance(estimator, arms, theta, work, threshold) > threshold
+
+
+@jit
+def least_positive_gap(means: Floats) -> float:
+    """The smallest positive gap of all contexts; 0 where there is none."""
+    least = np.inf
+    for context in range(means.shape[0]):
+        best = means[context, best_arm(means[context])]
+        for arm in range(means.shape[1]):
+            gap = best - means[context, arm]
+            if gap > 0.0:
+                least = min(least, gap)
+    return least if least < np.inf else 0.0
+
+
+@jit
+def matched_distance(means: Floats, sq_norms: Floats, least_gap: float, enough: float) -> float:
+    """min_a max(Δ(a), least_gap)² / ‖φ(a)‖²_{V^-1} over the arms of one context: OAM's statistic.
+
+    The search ends once it is at or below `enough`.
+    """
+    top = means[best_arm(means)]
+    least = np.inf
+    for arm in range(means.shape[0]):
+        gap = max(top - means[arm], least_gap)
+        if sq_norms[arm] > 0.0:
+            least = min(least, gap * gap / sq_norms[arm])
+            if least <= enough:
+                break
+    return least

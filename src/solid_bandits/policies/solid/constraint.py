@@ -1,0 +1,96 @@
+"""The optimistic Lagrangian h_t = f_t + λ g_t of Eqs. (ft), (gt), (ht) and its gradient.
+
+f_t(ω) = Σ ρ-hat ω (μ + √γ ‖φ‖_{V^-1}) and g_t(ω, z) = inf_θ' Σ ρ-hat ω d(θ-tilde, θ') + Σ ρ-hat ω c √γ ‖φ‖_{V^-1} - 1/z.
+How the bonus in g_t is to be read is open: c = 2BL/σ² as printed (`theorem`), 1 without numerical constants (`plain`), as
+the appendix says of all confidences, or 0 (`none`).
+"""
+
+import math
+
+from solid_bandits._compile import jit
+from solid_bandits._types import Floats
+from solid_bandits.linalg.gram import sparse_weighted_gram, weighted_gram
+from solid_bandits.linalg.vectors import dot, inner_products
+from solid_bandits.policies.solid.projection import closest_model
+from solid_bandits.policies.solid.state import MANY_PAIRS, Projected, SolidAgent
+from solid_bandits.setting import Setting
+
+BONUSES = ("theorem", "plain", "none")
+
+
+def bonus_scale(bonus: str, setting: Setting, feature_bound: float) -> float:
+    """C, what √γ ‖φ‖_{V^-1} is multiplied with in g_t."""
+    if bonus == "theorem":
+        return 2.0 * setting.theta_bound * feature_bound / setting.noise_std**2
+    return 1.0 if bonus == "plain" else 0.0
+
+
+@jit
+def write_weights(agent: SolidAgent) -> None:
+    """Write ρ-hat(x) ω_t(x,a), the weights of V_ω, into `work.weights`."""
+    state, work = agent.state, agent.work
+    n_contexts, n_arms = state.omega.shape
+    contexts_seen = max(state.step.item(), 1)
+    for context in range(n_contexts):
+        frequency = state.context_counts[context] / contexts_seen
+        for arm in range(n_arms):
+            work.weights[context * n_arms + arm] = frequency * state.omega[context, arm]
+
+
+@jit
+def write_bonuses(agent: SolidAgent, width: float) -> None:
+    """Write √γ ‖φ(x,a)‖_{V^-1}, the optimism in f_t and in g_t, into `work.bonuses`."""
+    bonuses = agent.work.bonuses
+    sq_norms = agent.state.tables.sq_norms.reshape(-1)
+    root_width = math.sqrt(width)
+    for pair in range(bonuses.shape[0]):
+        bonuses[pair] = root_width * math.sqrt(max(sq_norms[pair], 0.0))
+
+
+@jit
+def write_information(agent: SolidAgent, means: Floats) -> None:
+    """Write φ(x,a)ᵀ(θ-tilde - θ') into `work.information`, θ' being the closest alternative under V_ω (inf in g_t)."""
+    table, work = agent.table, agent.work
+    if work.weights.shape[0] < MANY_PAIRS:
+        weighted_gram(table.columns, work.weights, work.columns, work.gram)
+    else:
+        sparse_weighted_gram(
+            table.columns, work.weights, table.feature_bound, work.chosen, work.columns, work.gram
+        )
+    closest_model(agent.state.projected, agent, means)
+    inner_products(table.columns, work.delta, work.information)
+
+
+@jit
+def optimistic_gradient(
+    projected: Projected | None, agent: SolidAgent, width: float, normaliser: float
+) -> float:
+    """Write q_t / ρ-hat, q_t in ∂h_t(ω_t, λ_t, z), into `work.gradient`; return g_t(ω_t, z) (Eqs. ft, gt, ht).
+
+    By the envelope theorem the derivative of the infimum in g_t is the information at the closest alternative θ':
+    q_t(x,a) = ρ-hat(x) [ μ(x,a) + √γ ‖φ‖_{V^-1} + λ ( d_{x,a}(θ-hat, θ') + c √γ ‖φ‖_{V^-1} ) ].
+
+    At λ_t = 0 the information has no part in q_t; in g_t it is an addend >= 0. So where the bonuses alone make g_t
+    positive, λ_{t+1} = 0 whatever θ' is: the costly search for it is left out, and the bonuses' part of g_t returned.
+    """
+    params, setting, state, work = agent.params, agent.setting, agent.state, agent.work
+    weights, bonuses, information, gradient = work.weights, work.bonuses, work.information, work.gradient
+    table = state.tables.means if projected is None else projected.means
+    means = table.reshape(-1)
+    multiplier = state.multiplier.item()
+    write_weights(agent)
+    write_bonuses(agent, width)
+    constraint = params.bonus_scale * dot(weights, bonuses) - 1.0 / normaliser
+    if multiplier == 0.0 and constraint >= 0.0:
+        for pair in range(gradient.shape[0]):
+            gradient[pair] = means[pair] + bonuses[pair]
+        return constraint
+
+    write_information(agent, table)
+    half_precision = 0.5 / setting.noise_std**2
+    for pair in range(gradient.shape[0]):
+        divergence = half_precision * information[pair] * information[pair]
+        optimistic_mean = means[pair] + bonuses[pair]
+        gradient[pair] = optimistic_mean + multiplier * (divergence + params.bonus_scale * bonuses[pair])
+        constraint += weights[pair] * divergence
+    return constraint

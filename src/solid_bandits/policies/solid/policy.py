@@ -1,0 +1,230 @@
+"""`Solid`: the parameters of SOLID, as the paper's experiments and theorems choose them."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from solid_bandits import _check
+from solid_bandits._types import Plain, Words
+from solid_bandits.alternatives.pruned import make_bounds
+from solid_bandits.estimation.arms import make_arms_work
+from solid_bandits.estimation.estimator import make_estimator
+from solid_bandits.estimation.tables import make_tables, make_tables_work
+from solid_bandits.linalg.vectors import BLOCK, aligned_zeros
+from solid_bandits.policies.contract import TablePolicy, require_bound
+from solid_bandits.policies.solid.algorithm import must_explore
+from solid_bandits.policies.solid.confidence import OfTheorem, WithoutConstants, threshold
+from solid_bandits.policies.solid.constraint import BONUSES, bonus_scale
+from solid_bandits.policies.solid.drawing import DRAWINGS
+from solid_bandits.policies.solid.exploitation import TEST_CONTEXTS, TESTS, BoundedRatio, statistic
+from solid_bandits.policies.solid.schedule import SCHEDULES, make_phases
+from solid_bandits.policies.solid.state import (
+    MANY_PAIRS,
+    Projected,
+    SolidAgent,
+    SolidParams,
+    SolidState,
+    SolidWork,
+)
+from solid_bandits.setting import Setting, Table
+
+FORMS = ("experiments", "theorem")
+
+
+@dataclass(frozen=True)
+class Solid(TablePolicy):
+    """SOLID, the asymptotically optimal primal-dual algorithm of Tirinzoni et al. (NeurIPS 2020), Algorithm 1.
+
+    Each round tests whether the estimate already identifies the optimal arm of the current context. If so the best
+    arm is pulled. If not, an arm is drawn from the exploration policy ω, and one step of optimistic primal-dual
+    descent moves ω and the multiplier λ towards the solution of the lower bound's problem (P_z).
+
+    The defaults are the parameters of the paper's toy experiment; `Solid.paper_random(n_arms)` has those of its random
+    problems and of Jester, `Solid.theory(...)` is the algorithm of its theorems.
+
+    With P context-arm pairs of K arms each, a step takes O(K d²) when it exploits and at most O(P d² + d³) when it
+    explores: O(P d) while λ = 0, and O(S d² + P d + d³) where weights are large in S pairs only and P is large. Memory is
+    O(P d). The documentation has the cost of each switch.
+
+    Args:
+        z0: z_0 > 0, the first normalisation; larger means less weight on information at the start.
+        initial_multiplier: λ_1.
+        max_multiplier: λ_max; the theorems need at least 2 B L z_min.
+        policy_step: α^ω.
+        multiplier_step: α^λ.
+        bonus: the optimistic bonus in g_t, c √γ ‖φ‖_{V^-1}: `theorem`, c = 2BL/σ², Eq. (gt) as printed; `plain`, c = 1,
+            without numerical constants; `none`. As printed it keeps λ at 0 up to any horizon that anyone plays.
+        threshold_scale: multiplies β.
+        ridge: ν, the regulariser of the estimate. None is max(L², 1), the least the theorems allow.
+        schedule: of (z_k, p_k): `exp-exp`, `lin-exp`, `lin-pol` or `lin-lin`.
+        reset_at_phase: start ω and λ anew at each phase, as in Algorithm 1; the experiments do not.
+        drawing: in exploring rounds: `sampling` from ω_t, `direct` or `cumulative` tracking of it.
+        test: `likelihood-ratio`, or `oam` for the form that OAM uses.
+        test_contexts: alternatives in the `last` observed context or in `all`.
+        form: `experiments`; or `theorem`: the estimate projected on ‖θ‖ <= B and the ellipsoid, alternatives with
+            ‖θ'‖ <= B, β = c_{n,1/n} and γ_t = c_{n,1/S_t²} with all constants (`confidence_radius`), q_t not normalised,
+            both steps divided by √p_k in phase k.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> sb.Solid.paper_random(n_arms=8)
+        Solid(z0=8.0, initial_multiplier=50.0, ...)
+    """
+
+    z0: float = 1.0
+    initial_multiplier: float = 0.0
+    max_multiplier: float = 1000.0
+    policy_step: float = 1.0
+    multiplier_step: float = 0.5
+    bonus: str = "theorem"
+    threshold_scale: float = 1.0
+    ridge: float | None = 1.0
+    schedule: str = "exp-exp"
+    reset_at_phase: bool = False
+    drawing: str = "sampling"
+    test: str = "likelihood-ratio"
+    test_contexts: str = "last"
+    form: str = "experiments"
+
+    def __post_init__(self) -> None:
+        _check.number("z0", self.z0, above=0)
+        most = _check.number("max_multiplier", self.max_multiplier, least=0)
+        _check.number("initial_multiplier", self.initial_multiplier, least=0, most=most)
+        for name in ("policy_step", "multiplier_step", "threshold_scale"):
+            _check.number(name, getattr(self, name), least=0)
+        if self.ridge is not None:
+            _check.number("ridge", self.ridge, above=0)
+        _check.choice("bonus", self.bonus, BONUSES)
+        _check.choice("schedule", self.schedule, SCHEDULES)
+        _check.choice("drawing", self.drawing, DRAWINGS)
+        _check.choice("test", self.test, TESTS)
+        _check.choice("test_contexts", self.test_contexts, TEST_CONTEXTS)
+        _check.choice("form", self.form, FORMS)
+        if self.form == "theorem" and self.test == "oam":
+            raise ValueError("test must be 'likelihood-ratio' with form='theorem', got 'oam'")
+
+    @classmethod
+    def paper_random(cls, n_arms: int) -> "Solid":
+        """The parameters of the paper's random problems and of Jester: z_0 is the number of arms, λ_1 = 50."""
+        return cls(z0=float(_check.integer("n_arms", n_arms, least=1)), initial_multiplier=50.0)
+
+    @classmethod
+    def theory(cls, max_multiplier: float, z0: float = 1.0) -> "Solid":
+        """The algorithm of the regret theorem: all constants, projection, bounded alternatives, decaying steps, resets.
+
+        λ_max must be at least 2 B L z_min; `theory_multiplier` has an upper bound on that from bounds on the gaps.
+        """
+        return cls(
+            z0=z0,
+            max_multiplier=max_multiplier,
+            multiplier_step=1.0,
+            ridge=None,
+            test_contexts="all",
+            reset_at_phase=True,
+            form="theorem",
+        )
+
+    def compiled_params(self, setting: Setting, table: Table) -> SolidParams:
+        """The parameters as compiled code takes them, what depends on the setting computed."""
+        theorem = self.form == "theorem"
+        all_contexts = self.test_contexts == "all"
+        test: Any = BoundedRatio(all_contexts) if theorem else TESTS[self.test](all_contexts)
+        return SolidParams(
+            initial_multiplier=float(self.initial_multiplier),
+            max_multiplier=float(self.max_multiplier),
+            policy_step=float(self.policy_step),
+            multiplier_step=float(self.multiplier_step),
+            bonus_scale=bonus_scale(self.bonus, setting, table.feature_bound),
+            threshold_scale=float(self.threshold_scale),
+            normalise_gradient=not theorem,
+            reset_at_phase=bool(self.reset_at_phase),
+            phases=make_phases(self.schedule, float(self.z0), theorem, setting.horizon),
+            confidence=OfTheorem(table.feature_bound, self._ridge(table))
+            if theorem
+            else WithoutConstants(setting.dim),
+            test=test,
+            drawing=DRAWINGS[self.drawing],
+        )
+
+    def _ridge(self, table: Table) -> float:
+        return max(table.feature_bound**2, 1.0) if self.ridge is None else float(self.ridge)
+
+    def start(self, setting: Setting, table: Table, stream: Words) -> SolidAgent:
+        """A new agent: ω_1 uniform, V_0 = νI, U_0 = 0, S_0 = 0, phase 0 (the first lines of Algorithm 1)."""
+        theorem = self.form == "theorem"
+        if theorem or self.bonus == "theorem":
+            require_bound("Solid", setting)
+        n_contexts, n_arms, dim = table.features.shape
+        pairs = n_contexts * n_arms
+        params = self.compiled_params(setting, table)
+        ridge = self._ridge(table)
+        state = SolidState(
+            estimator=make_estimator(dim, ridge),
+            tables=make_tables(table, ridge),
+            step=np.array(0),
+            explored=np.array(0),
+            context_counts=np.zeros(n_contexts, dtype=np.int64),
+            multiplier=np.array(params.initial_multiplier),
+            logits=np.zeros((n_contexts, n_arms)),
+            omega=np.full((n_contexts, n_arms), 1.0 / n_arms),
+            omega_sum=np.zeros((n_contexts, n_arms)),
+            pulls=np.zeros((n_contexts, n_arms), dtype=np.int64),
+            phase=np.array(0),
+            phase_start=np.array(0),
+            stream=stream,
+            projected=Projected(np.zeros(dim), np.zeros((n_contexts, n_arms))) if theorem else None,
+        )
+        work = SolidWork(
+            tables=make_tables_work(table, make_arms_work(dim)),
+            weights=np.zeros(pairs),
+            bonuses=np.zeros(pairs),
+            chosen=np.zeros(pairs, dtype=np.int64),
+            columns=aligned_zeros(dim, pairs if theorem or pairs < MANY_PAIRS else BLOCK),
+            gram=np.zeros((dim, dim)),
+            factor=np.zeros((dim, dim)),
+            norms=np.zeros(pairs),
+            bounds=make_bounds(n_contexts, n_arms, dim),
+            delta=np.zeros(dim),
+            information=np.zeros(pairs),
+            gradient=np.zeros(pairs),
+        )
+        return SolidAgent(params, setting, table, state, work)
+
+    def diagnostics(self, agent: SolidAgent) -> Plain:
+        """What there is to see at a checkpoint; the statistic is over all contexts, the threshold is the next β."""
+        params, state = agent.params, agent.state
+        step = state.step.item() + 1
+        must_explore(agent, 0, step)  # brings θ-hat up to date
+        everywhere = params.test._replace(all_contexts=True)
+        return {
+            "multiplier": state.multiplier.item(),
+            "phase": state.phase.item(),
+            "normalisation": params.phases.normalisation[state.phase.item()].item(),
+            "explored": state.explored.item(),
+            "statistic": statistic(everywhere, agent, 0, -math.inf),
+            "threshold": params.threshold_scale * threshold(params.confidence, agent.setting, step),
+            "omega": state.omega.ravel().tolist(),
+        }
+
+
+def theory_multiplier(
+    setting: Setting, table: Table, least_gap: float, least_context_prob: float | None = None
+) -> float:
+    """2 B L z with an upper bound z on z_min from lower bounds on the positive gaps and the context probabilities.
+
+    The optimal design over all contexts has max ‖φ‖²_{V_ω^-1} <= d / ρ_min (Kiefer and Wolfowitz), and differences of
+    features at most four times that, so z_min <= 8 σ² d / (ρ_min Δ_min²).
+    """
+    require_bound("theory_multiplier", setting)
+    n_contexts = table.features.shape[0]
+    if least_context_prob is None and n_contexts > 1:
+        raise ValueError(
+            f"least_context_prob must be a lower bound on the probabilities of the {n_contexts} contexts, got None"
+        )
+    least_prob = 1.0 if least_context_prob is None else least_context_prob
+    gap = _check.number("least_gap", least_gap, above=0)
+    prob = _check.number("least_context_prob", least_prob, above=0, most=1)
+    z_min = 8.0 * setting.noise_std**2 * setting.dim / (prob * gap**2)
+    return 2.0 * setting.theta_bound * table.feature_bound * z_min

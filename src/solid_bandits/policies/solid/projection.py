@@ -1,0 +1,95 @@
+"""What SOLID's theorems need beyond its experiments: the projected estimate, and alternatives of bounded norm.
+
+`projected` is None in the experiments' form: numba then compiles the short branch alone.
+"""
+
+from solid_bandits._compile import jit
+from solid_bandits._types import Floats
+from solid_bandits.alternatives.ball import ball_projection, closest_in_ball
+from solid_bandits.alternatives.closest import closest_alternative
+from solid_bandits.alternatives.pruned import pruned_alternative
+from solid_bandits.estimation.estimator import write_gram, write_theta
+from solid_bandits.linalg.vectors import best_arm, inner_products
+from solid_bandits.policies.identification import best_of_rows
+from solid_bandits.policies.solid.confidence import threshold
+from solid_bandits.policies.solid.state import MANY_PAIRS, Projected, SolidAgent
+
+
+@jit
+def best_estimated_arm(projected: Projected | None, agent: SolidAgent, context: int) -> int:
+    """argmax_a μ_{θ-tilde}(x, a); θ-hat is in `work.tables.theta`."""
+    if projected is None:
+        return best_of_rows(agent.table.features[context], agent.work.tables.theta)
+    return best_arm(projected.means[context])
+
+
+@jit
+def project(projected: Projected | None, agent: SolidAgent) -> None:
+    """θ-tilde_t = argmin ‖θ - θ-hat_t‖_V over ‖θ‖ <= B and ‖θ - θ-hat_t‖²_V <= β_t (Algorithm 1's end).
+
+    The second condition only decides whether there is a solution: the nearest point of the ball is the nearest point of
+    the intersection, or there is none and θ-tilde stays what it was.
+    """
+    if projected is not None:
+        params, setting, work = agent.params, agent.setting, agent.work
+        step = agent.state.step.item()
+        limit = params.threshold_scale * threshold(params.confidence, setting, step + 1)
+        write_theta(agent.state.estimator, work.tables.theta)
+        write_gram(agent.state.estimator, work.gram)
+        distance = ball_projection(
+            work.gram, work.tables.theta, setting.theta_bound, projected.theta, limit
+        )
+        if distance <= limit:
+            inner_products(agent.table.columns, projected.theta, projected.means.reshape(-1))
+
+
+@jit
+def bounded_statistic(agent: SolidAgent, only: int) -> float:
+    """Least ‖θ-tilde - θ'‖²_V over ‖θ'‖ <= B with another optimal arm in context `only`, in any if -1."""
+    work, means = agent.work, agent.state.projected.means
+    write_gram(agent.state.estimator, work.gram)
+    closest_alternative(
+        agent.table.columns, means, work.gram, work.factor, work.columns, work.norms, work.delta
+    )
+    if only >= 0:
+        # A pair with norm 0 is no alternative.
+        n_arms = means.shape[1]
+        for pair in range(work.norms.shape[0]):
+            if pair // n_arms != only:
+                work.norms[pair] = 0.0
+    return closest_in_ball(
+        agent.table.features,
+        agent.setting.theta_bound,
+        agent.state.projected.theta,
+        means,
+        work.gram,
+        work.norms,
+        work.delta,
+    )
+
+
+@jit
+def closest_model(projected: Projected | None, agent: SolidAgent, means: Floats) -> float:
+    """The closest alternative under V_ω = `work.gram`: in all of R^d, or with ‖θ'‖ <= B in the theorems' form.
+
+    Fills `work.delta` with θ - θ' and returns ‖θ - θ'‖² under V_ω.
+    """
+    table, work = agent.table, agent.work
+    if projected is None and work.norms.shape[0] >= MANY_PAIRS:
+        return pruned_alternative(
+            table.features, table.columns, means, work.gram, work.factor, work.bounds, work.delta
+        )
+    least = closest_alternative(
+        table.columns, means, work.gram, work.factor, work.columns, work.norms, work.delta
+    )
+    if projected is not None:
+        return closest_in_ball(
+            table.features,
+            agent.setting.theta_bound,
+            projected.theta,
+            means,
+            work.gram,
+            work.norms,
+            work.delta,
+        )
+    return least
