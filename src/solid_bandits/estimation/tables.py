@@ -13,8 +13,14 @@ import numpy as np
 
 from solid_bandits._compile import jit, jit_apart
 from solid_bandits._types import Floats, Ints
-from solid_bandits.estimation.arms import ArmsWork, estimate_arms
-from solid_bandits.estimation.estimator import Estimator, observe, solve_triangle, write_theta
+from solid_bandits.estimation.arms import ArmsWork, estimate_arms, make_arms_work
+from solid_bandits.estimation.estimator import (
+    Estimator,
+    make_estimator,
+    observe,
+    solve_triangle,
+    write_theta,
+)
 from solid_bandits.linalg.vectors import inner_products
 from solid_bandits.setting import Table
 
@@ -49,37 +55,34 @@ class TablesWork(NamedTuple):
     """Shape (pairs,)."""
 
 
-def make_tables(table: Table, ridge: float) -> Tables:
-    """Means and norms before any reward."""
+def make_table_estimates(table: Table, ridge: float) -> tuple[Estimator, Tables, TablesWork]:
+    """The estimator with means and norms of every pair, before any reward."""
     n_contexts, n_arms, dim = table.features.shape
-    return Tables(
+    tables = Tables(
         means=np.zeros((n_contexts, n_arms)),
         sq_norms=(table.features**2).sum(axis=2) / ridge,
         directions=np.zeros((max(dim // ANEW, 1), dim)),
         waiting=np.array(0),
         log_det_ratio=np.array(0.0),
     )
-
-
-def make_tables_work(table: Table, arms: ArmsWork) -> TablesWork:
-    """Scratch for a table of features."""
-    n_contexts, n_arms, dim = table.features.shape
-    return TablesWork(arms, np.zeros(dim), np.zeros(n_contexts * n_arms))
+    work = TablesWork(make_arms_work(dim), np.zeros(dim), np.zeros(n_contexts * n_arms))
+    return make_estimator(dim, ridge), tables, work
 
 
 @jit
 def observe_pair(
-    estimator: Estimator, tables: Tables, work: ArmsWork, features: Floats, reward: float
+    estimator: Estimator, tables: Tables, work: TablesWork, features: Floats, reward: float
 ) -> None:
     """Take in one reward; its direction waits for the tables to be asked for."""
-    growth = observe(estimator, features, reward, work.vector, work.gains)
+    gains = work.arms.gains
+    growth = observe(estimator, features, reward, work.arms.vector, gains)
     place = tables.waiting.item()
     tables.waiting[()] += 1
     if place < tables.directions.shape[0]:
         direction = tables.directions[place]
         scale = math.sqrt(growth)
         for i in range(direction.shape[0]):
-            direction[i] = scale * work.gains[i]
+            direction[i] = scale * gains[i]
         solve_triangle(estimator, direction)
 
 

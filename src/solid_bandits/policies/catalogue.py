@@ -4,16 +4,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from solid_bandits import _check
+from solid_bandits.policies.aoids import AOIDS
 from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.end_of_optimism import EndOfOptimism
 from solid_bandits.policies.epsilon_greedy import EpsilonGreedy
 from solid_bandits.policies.greedy import Greedy
-from solid_bandits.policies.ids import IDS
 from solid_bandits.policies.lints import LinTS
 from solid_bandits.policies.linucb import LinUCB
 from solid_bandits.policies.oam import OAM
 from solid_bandits.policies.ossb import OSSB
-from solid_bandits.policies.solid import Solid
+from solid_bandits.policies.randucb import RandUCB
+from solid_bandits.policies.solid.policy import Solid
 from solid_bandits.policies.spl import SPL
 from solid_bandits.policies.ucb1 import UCB1
 
@@ -42,27 +43,15 @@ class Entry(NamedTuple):
     reference: str
 
 
-def _paper_solid(kind: str, n_arms: int) -> Policy:
+def _solid(kind: str, n_arms: int) -> Policy:
     # The paper has two sets of parameters: one for the toy, one for everything else it plays.
-    return Solid.paper_toy() if kind == "toy" else Solid.paper_random(n_arms)
+    return Solid() if kind == "toy" else Solid.paper_random(n_arms)
 
 
 CATALOGUE = {
     "solid": Entry(
-        label="Solid()",
-        make=lambda kind, n_arms: Solid(),
-        line="SOLID with this project's defaults: test and optimism share a width drawn each round; scale-free",
-        contextual=True,
-        setting="linear, contextual",
-        optimality="none proved with these parameters",
-        exploration="optimism of random width",
-        test="likelihood ratio, of random width",
-        parameters=("random_width", "optimism_scale", "ridge"),
-        reference="this project; Tirinzoni et al. 2020, Vaswani et al. 2020",
-    ),
-    "solid-paper": Entry(
-        label="SOLID (paper)",
-        make=_paper_solid,
+        label="SOLID",
+        make=_solid,
         line="optimistic primal-dual steps on the lower bound's Lagrangian; draws arms from the policy they learn",
         contextual=True,
         setting="linear, contextual",
@@ -71,6 +60,18 @@ CATALOGUE = {
         test="likelihood ratio",
         parameters=("z0", "initial_multiplier", "policy_step", "multiplier_step", "max_multiplier"),
         reference="Tirinzoni et al. 2020",
+    ),
+    "randucb": Entry(
+        label="RandUCB",
+        make=lambda kind, n_arms: RandUCB(),
+        line="the largest upper confidence bound, its width drawn anew for each decision; scale-free",
+        contextual=True,
+        setting="linear, contextual",
+        optimality="none proved with these parameters",
+        exploration="optimism of random width",
+        test="none",
+        parameters=("temperature", "growth", "ridge"),
+        reference="Vaswani et al. 2020; parameters of this project",
     ),
     "oam": Entry(
         label="OAM",
@@ -85,9 +86,9 @@ CATALOGUE = {
         parameters=("epsilon", "resolve_every"),
         reference="Hao, Lattimore and Szepesvári 2020",
     ),
-    "ids": Entry(
+    "ao-ids": Entry(
         label="AO-IDS",
-        make=lambda kind, n_arms: IDS(),
+        make=lambda kind, n_arms: AOIDS(),
         line="mixes two arms so that regret² per information about the nearest alternatives is least",
         contextual=True,
         setting="linear; the contextual variant is this project's",

@@ -11,13 +11,19 @@ from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
 from solid_bandits.allocation.allocation import TIE, Allocation, make_allocation, solve_allocation
 from solid_bandits.allocation.interior import AllocationWork
+from solid_bandits.estimation.estimator import Estimator
+from solid_bandits.estimation.tables import (
+    Tables,
+    TablesWork,
+    bring_up_to_date,
+    make_table_estimates,
+    observe_pair,
+)
 from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.contract import Policy, register
-from solid_bandits.policies.identification import log_horizon
-from solid_bandits.policies.setting import require_one_context
+from solid_bandits.policies.contract import TablePolicy, register, require_one_context
+from solid_bandits.policies.thresholds import log_horizon
 from solid_bandits.policies.ucb1 import Tally, make_tally, upper_arm
-from solid_bandits.problem import View
-from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
+from solid_bandits.setting import Setting, Table
 
 WARM_UP, SUCCESS, RECOVERY = 0, 1, 2
 
@@ -33,7 +39,8 @@ class EndOfOptimismParams(NamedTuple):
 class EndOfOptimismState(NamedTuple):
     """All that the strategy carries."""
 
-    regression: Regression
+    estimator: Estimator
+    tables: Tables
     allocation: Allocation
     """Solved once, at the end of the warm-up."""
     phase: Ints
@@ -53,7 +60,7 @@ class EndOfOptimismState(NamedTuple):
 class EndOfOptimismWork(NamedTuple):
     """Scratch; nothing is carried in it."""
 
-    regression: RegressionWork
+    tables: TablesWork
     allocation: AllocationWork
 
 
@@ -61,7 +68,8 @@ class EndOfOptimismAgent(NamedTuple):
     """The strategy at work."""
 
     params: EndOfOptimismParams
-    known: View
+    setting: Setting
+    table: Table
     state: EndOfOptimismState
     work: EndOfOptimismWork
 
@@ -95,16 +103,16 @@ def barycentric_spanner(features: Floats) -> Ints:
 @jit
 def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
     """End the warm-up: solve the allocation, and note the estimates it is good for."""
-    view, state = agent.known, agent.state
-    means, sq_norms = state.regression.means, state.regression.sq_norms
-    solve_allocation(view.features, view.noise_std, means, state.allocation, agent.work.allocation)
+    setting, state = agent.setting, agent.state
+    means, sq_norms = state.tables.means, state.tables.sq_norms
+    solve_allocation(agent.table.features, setting.noise_std, means, state.allocation, agent.work.allocation)
     for arm in range(means.shape[1]):
         state.first_means[arm] = means[0, arm]
     largest = 0.0
     for arm in range(means.shape[1]):
         largest = max(largest, sq_norms[0, arm])
     # g_n: the threshold of confidence 1 / log n instead of 1 / n.
-    width = view.noise_std**2 * (1.0 + view.features.shape[2]) * math.log(log_n)
+    width = setting.noise_std**2 * (1.0 + setting.dim) * math.log(log_n)
     state.leeway[()] = agent.params.tolerance * math.sqrt(width * largest)
     # Estimates that all tie give no allocation to follow.
     spread = 0.0
@@ -116,9 +124,9 @@ def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
 @jit
 def follow(agent: EndOfOptimismAgent, log_n: float) -> int:
     """The arm that lags most behind its allocation; the best one of the warm-up when all have theirs."""
-    view, state = agent.known, agent.state
+    state = agent.state
     # The allocation for information β_n / (2σ²), β_n = σ² (log n + d log log n).
-    scale = 0.5 * (log_n + view.features.shape[2] * math.log(log_n))
+    scale = 0.5 * (log_n + agent.setting.dim * math.log(log_n))
     arm = best_arm(state.first_means)
     least = 1.0
     for k in range(state.pulls.shape[0]):
@@ -131,10 +139,11 @@ def follow(agent: EndOfOptimismAgent, log_n: float) -> int:
 @jit
 def act(agent: EndOfOptimismAgent, context: int) -> tuple[int, bool]:
     """Warm up, then follow the allocation while the estimates hold, then UCB."""
-    params, view, state = agent.params, agent.known, agent.state
+    params, setting, state = agent.params, agent.setting, agent.state
     state.step[()] += 1
+    bring_up_to_date(state.estimator, state.tables, agent.table, agent.work.tables)
     step = state.step.item()
-    log_n = log_horizon(view, step)
+    log_n = log_horizon(setting, step)
     size = params.spanner.shape[0]
     arm = 0
     if state.phase.item() == WARM_UP:
@@ -145,16 +154,16 @@ def act(agent: EndOfOptimismAgent, context: int) -> tuple[int, bool]:
         commit(agent, log_n)
     if state.phase.item() == SUCCESS:
         for k in range(state.pulls.shape[0]):
-            if abs(state.regression.means[0, k] - state.first_means[k]) > state.leeway.item():
+            if abs(state.tables.means[0, k] - state.first_means[k]) > state.leeway.item():
                 state.phase[()] = RECOVERY
     explores = True
     if state.phase.item() == SUCCESS:
         arm = follow(agent, log_n)
         explores = arm != best_arm(state.first_means)
     else:
-        width = view.noise_std * math.sqrt(2.0 * math.log(step))
+        width = setting.noise_std * math.sqrt(2.0 * math.log(step))
         arm = upper_arm(state.recovery, width)
-        explores = arm != best_arm(state.regression.means[0])
+        explores = arm != best_arm(state.tables.means[0])
         state.recovery.pulls[arm] += 1
     state.pulls[arm] += 1
     return arm, explores
@@ -163,17 +172,18 @@ def act(agent: EndOfOptimismAgent, context: int) -> tuple[int, bool]:
 @jit
 def update(agent: EndOfOptimismAgent, context: int, arm: int, reward: float) -> None:
     """Take in a reward."""
-    observe(agent.state.regression, agent.work.regression, agent.known, context, arm, reward)
-    if agent.state.phase.item() == RECOVERY:
-        agent.state.recovery.rewards[arm] += 1
-        agent.state.recovery.sums[arm] += reward
+    state = agent.state
+    observe_pair(state.estimator, state.tables, agent.work.tables, agent.table.features[context, arm], reward)
+    if state.phase.item() == RECOVERY:
+        state.recovery.rewards[arm] += 1
+        state.recovery.sums[arm] += reward
 
 
-register(EndOfOptimismAgent, act, update)
+register(EndOfOptimismAgent, act, update, probabilities=None)
 
 
 @dataclass(frozen=True)
-class EndOfOptimism(Policy):
+class EndOfOptimism(TablePolicy):
     """The first asymptotically optimal strategy for linear bandits: warm up, solve (P) once, follow it; else UCB.
 
     1. Warm-up: each arm of a barycentric spanner ⌈√log n⌉ times.
@@ -203,14 +213,15 @@ class EndOfOptimism(Policy):
         _check.number("tolerance", self.tolerance, least=0)
         _check.number("ridge", self.ridge, above=0)
 
-    def start(self, view: View, stream: Words) -> EndOfOptimismAgent:
+    def start(self, setting: Setting, table: Table, stream: Words) -> EndOfOptimismAgent:
         """A new agent; the strategy draws nothing, so the stream is not kept."""
-        require_one_context("EndOfOptimism", view)
-        n_arms = view.features.shape[1]
-        regression, regression_work = make_regression(view, self.ridge)
-        allocation, allocation_work = make_allocation(*view.features.shape)
+        require_one_context("EndOfOptimism", table)
+        n_arms = table.features.shape[1]
+        estimator, tables, tables_work = make_table_estimates(table, self.ridge)
+        allocation, allocation_work = make_allocation(*table.features.shape)
         state = EndOfOptimismState(
-            regression=regression,
+            estimator=estimator,
+            tables=tables,
             allocation=allocation,
             phase=np.array(WARM_UP),
             step=np.array(0),
@@ -219,6 +230,6 @@ class EndOfOptimism(Policy):
             leeway=np.array(0.0),
             recovery=make_tally(n_arms),
         )
-        params = EndOfOptimismParams(float(self.tolerance), barycentric_spanner(view.features[0]))
-        work = EndOfOptimismWork(regression_work, allocation_work)
-        return EndOfOptimismAgent(params, view, state, work)
+        params = EndOfOptimismParams(float(self.tolerance), barycentric_spanner(table.features[0]))
+        work = EndOfOptimismWork(tables_work, allocation_work)
+        return EndOfOptimismAgent(params, setting, table, state, work)

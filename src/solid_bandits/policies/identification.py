@@ -69,7 +69,7 @@ def least_positive_gap(means: Floats) -> float:
 def matched_distance(means: Floats, sq_norms: Floats, least_gap: float, enough: float) -> float:
     """min_a max(Δ(a), least_gap)² / ‖φ(a)‖²_{V^-1} over the arms of one context: OAM's statistic.
 
-    The search ends once it is at or below `enough`.
+    The search ends once it is below `enough`.
     """
     top = means[best_arm(means)]
     least = np.inf
@@ -77,6 +77,6 @@ def matched_distance(means: Floats, sq_norms: Floats, least_gap: float, enough: 
         gap = max(top - means[arm], least_gap)
         if sq_norms[arm] > 0.0:
             least = min(least, gap * gap / sq_norms[arm])
-            if least <= enough:
+            if least < enough:
                 break
     return least

@@ -11,12 +11,20 @@ from solid_bandits._compile import jit
 from solid_bandits._types import Ints, Words
 from solid_bandits.allocation.allocation import TIE, Allocation, make_allocation, solve_allocation
 from solid_bandits.allocation.interior import AllocationWork
+from solid_bandits.estimation.estimator import Estimator
+from solid_bandits.estimation.tables import (
+    Tables,
+    TablesWork,
+    bring_up_to_date,
+    make_table_estimates,
+    observe_pair,
+)
 from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.contract import Policy, register
-from solid_bandits.policies.identification import exploitation_threshold, least_positive_gap
-from solid_bandits.policies.linucb import LinUCBAgent, LinUCBParams, LinUCBState, radius
-from solid_bandits.problem import View
-from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
+from solid_bandits.policies.contract import TablePolicy, register
+from solid_bandits.policies.identification import least_positive_gap, matched_distance
+from solid_bandits.policies.linucb import LinUCBParams, radius
+from solid_bandits.policies.thresholds import exploitation_threshold
+from solid_bandits.setting import Setting, Table
 
 
 class OAMParams(NamedTuple):
@@ -30,7 +38,8 @@ class OAMParams(NamedTuple):
 class OAMState(NamedTuple):
     """All that OAM carries."""
 
-    regression: Regression
+    estimator: Estimator
+    tables: Tables
     allocation: Allocation
     step: Ints
     """t: decisions made, shape ()."""
@@ -43,7 +52,7 @@ class OAMState(NamedTuple):
 class OAMWork(NamedTuple):
     """Scratch; nothing is carried in it."""
 
-    regression: RegressionWork
+    tables: TablesWork
     allocation: AllocationWork
 
 
@@ -51,38 +60,22 @@ class OAMAgent(NamedTuple):
     """OAM at work."""
 
     params: OAMParams
-    known: View
+    setting: Setting
+    table: Table
     state: OAMState
     work: OAMWork
-
-
-@jit
-def is_matched(regression: Regression, context: int, least_gap: float, threshold: float) -> bool:
-    """The exploitation test: whether ‖φ‖²_{V^-1} <= max(Δ_min, Δ)² / β for every arm of the context."""
-    means, sq_norms = regression.means[context], regression.sq_norms[context]
-    top = means[best_arm(means)]
-    for arm in range(means.shape[0]):
-        gap = max(top - means[arm], least_gap)
-        if sq_norms[arm] * threshold > gap * gap:
-            return False
-    return True
 
 
 @jit
 def optimistic_arm(agent: OAMAgent, context: int, step: int) -> int:
     """LinUCB's arm."""
     state = agent.state
-    regression = state.regression
-    rival = LinUCBAgent(
-        agent.params.optimism, agent.known, LinUCBState(regression, state.step), agent.work.regression
-    )
-    width = radius(rival, step)
+    means, sq_norms = state.tables.means[context], state.tables.sq_norms[context]
+    width = radius(agent.params.optimism, agent.setting, state.estimator, step)
     best = 0
     largest = -np.inf
-    for arm in range(regression.means.shape[1]):
-        bound = regression.means[context, arm] + width * math.sqrt(
-            max(regression.sq_norms[context, arm], 0.0)
-        )
+    for arm in range(means.shape[0]):
+        bound = means[arm] + width * math.sqrt(max(sq_norms[arm], 0.0))
         if bound > largest:
             best, largest = arm, bound
     return best
@@ -91,9 +84,9 @@ def optimistic_arm(agent: OAMAgent, context: int, step: int) -> int:
 @jit
 def explore(agent: OAMAgent, context: int, step: int, least_gap: float, threshold: float) -> int:
     """Match the allocation; LinUCB where this context has had its share, the rarest arm where it is too rare."""
-    params, view, state = agent.params, agent.known, agent.state
+    params, setting, state = agent.params, agent.setting, agent.state
     state.explored[()] += 1
-    pulls, means = state.pulls[context], state.regression.means[context]
+    pulls, means = state.pulls[context], state.tables.means[context]
     # Every `resolve_every` exploring rounds, and as long as there is no solution to follow.
     if (
         state.explored.item() % params.resolve_every == 0
@@ -101,7 +94,11 @@ def explore(agent: OAMAgent, context: int, step: int, least_gap: float, threshol
         or state.allocation.bracket[1] == 0.0
     ):
         solve_allocation(
-            view.features, view.noise_std, state.regression.means, state.allocation, agent.work.allocation
+            agent.table.features,
+            setting.noise_std,
+            state.tables.means,
+            state.allocation,
+            agent.work.allocation,
         )
     best = best_arm(means)
     rarest = 0
@@ -111,7 +108,7 @@ def explore(agent: OAMAgent, context: int, step: int, least_gap: float, threshol
         if pulls[arm] < pulls[rarest]:
             rarest = arm
         # T is the allocation for information β / (2σ²) instead of 1, infinite at the best arm; β / Δ_min² bounds it.
-        wanted = threshold / (2.0 * view.noise_std**2) * state.allocation.pulls[context, arm]
+        wanted = threshold / (2.0 * setting.noise_std**2) * state.allocation.pulls[context, arm]
         if least_gap > 0.0:
             most = threshold / (least_gap * least_gap)
             wanted = most if arm == best else min(wanted, most)
@@ -131,15 +128,15 @@ def explore(agent: OAMAgent, context: int, step: int, least_gap: float, threshol
 @jit
 def act(agent: OAMAgent, context: int) -> tuple[int, bool]:
     """The greedy arm if its context passes the test, else an exploring arm."""
-    view, state = agent.known, agent.state
+    state, tables = agent.state, agent.state.tables
     state.step[()] += 1
     step = state.step.item()
-    threshold = exploitation_threshold(view, step)
-    least_gap = least_positive_gap(state.regression.means)
-    explores = not is_matched(state.regression, context, least_gap, threshold)
-    arm = best_arm(state.regression.means[context])
-    if explores:
-        arm = explore(agent, context, step, least_gap, threshold)
+    bring_up_to_date(state.estimator, tables, agent.table, agent.work.tables)
+    threshold = exploitation_threshold(agent.setting, step)
+    least_gap = least_positive_gap(tables.means)
+    means, sq_norms = tables.means[context], tables.sq_norms[context]
+    explores = matched_distance(means, sq_norms, least_gap, threshold) < threshold
+    arm = explore(agent, context, step, least_gap, threshold) if explores else best_arm(means)
     state.pulls[context, arm] += 1
     return arm, explores
 
@@ -147,14 +144,15 @@ def act(agent: OAMAgent, context: int) -> tuple[int, bool]:
 @jit
 def update(agent: OAMAgent, context: int, arm: int, reward: float) -> None:
     """Take in a reward."""
-    observe(agent.state.regression, agent.work.regression, agent.known, context, arm, reward)
+    state = agent.state
+    observe_pair(state.estimator, state.tables, agent.work.tables, agent.table.features[context, arm], reward)
 
 
-register(OAMAgent, act, update)
+register(OAMAgent, act, update, probabilities=None)
 
 
 @dataclass(frozen=True)
-class OAM(Policy):
+class OAM(TablePolicy):
     """Optimal allocation matching: pull each arm as often as (P), solved at the estimates, says.
 
     Exploit where ‖φ(x,a)‖²_{V^-1} <= max(Δ_min, Δ(x,a))² / β_t for every arm of the context. Otherwise s += 1; with T
@@ -188,21 +186,22 @@ class OAM(Policy):
         _check.integer("resolve_every", self.resolve_every, least=1)
         _check.number("ridge", self.ridge, above=0)
 
-    def start(self, view: View, stream: Words) -> OAMAgent:
+    def start(self, setting: Setting, table: Table, stream: Words) -> OAMAgent:
         """A new agent; OAM draws nothing, so the stream is not kept."""
-        n_contexts, n_arms, _ = view.features.shape
-        regression, regression_work = make_regression(view, self.ridge)
-        allocation, allocation_work = make_allocation(*view.features.shape)
+        n_contexts, n_arms, _ = table.features.shape
+        estimator, tables, tables_work = make_table_estimates(table, self.ridge)
+        allocation, allocation_work = make_allocation(*table.features.shape)
         params = OAMParams(
             epsilon=float(self.epsilon),
             resolve_every=int(self.resolve_every),
             optimism=LinUCBParams(1.0, float(self.ridge), False, 0.0),
         )
         state = OAMState(
-            regression=regression,
+            estimator=estimator,
+            tables=tables,
             allocation=allocation,
             step=np.array(0),
             explored=np.array(0),
             pulls=np.zeros((n_contexts, n_arms), dtype=np.int64),
         )
-        return OAMAgent(params, view, state, OAMWork(regression_work, allocation_work))
+        return OAMAgent(params, setting, table, state, OAMWork(tables_work, allocation_work))

@@ -11,11 +11,17 @@ from solid_bandits._compile import jit
 from solid_bandits._types import Ints, Words
 from solid_bandits.allocation.allocation import TIE, Allocation, make_allocation, solve_allocation
 from solid_bandits.allocation.interior import AllocationWork
+from solid_bandits.estimation.estimator import Estimator
+from solid_bandits.estimation.tables import (
+    Tables,
+    TablesWork,
+    bring_up_to_date,
+    make_table_estimates,
+    observe_pair,
+)
 from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.contract import Policy, register
-from solid_bandits.policies.setting import require_one_context
-from solid_bandits.problem import View
-from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
+from solid_bandits.policies.contract import TablePolicy, register, require_one_context
+from solid_bandits.setting import Setting, Table
 
 
 class OSSBParams(NamedTuple):
@@ -29,7 +35,8 @@ class OSSBParams(NamedTuple):
 class OSSBState(NamedTuple):
     """All that OSSB carries."""
 
-    regression: Regression
+    estimator: Estimator
+    tables: Tables
     allocation: Allocation
     """c(θ-hat)."""
     step: Ints
@@ -43,7 +50,7 @@ class OSSBState(NamedTuple):
 class OSSBWork(NamedTuple):
     """Scratch; nothing is carried in it."""
 
-    regression: RegressionWork
+    tables: TablesWork
     allocation: AllocationWork
 
 
@@ -51,7 +58,8 @@ class OSSBAgent(NamedTuple):
     """OSSB at work."""
 
     params: OSSBParams
-    known: View
+    setting: Setting
+    table: Table
     state: OSSBState
     work: OSSBWork
 
@@ -62,12 +70,13 @@ def act(agent: OSSBAgent, context: int) -> tuple[int, bool]:
     params, state = agent.params, agent.state
     state.step[()] += 1
     step = state.step.item()
-    means, pulls, wanted = state.regression.means[0], state.pulls, state.allocation.pulls[0]
+    bring_up_to_date(state.estimator, state.tables, agent.table, agent.work.tables)
+    means, pulls, wanted = state.tables.means[0], state.pulls, state.allocation.pulls[0]
     if step % params.resolve_every == 0 or state.allocation.bracket[1] == 0.0:
         solve_allocation(
-            agent.known.features,
-            agent.known.noise_std,
-            state.regression.means,
+            agent.table.features,
+            agent.setting.noise_std,
+            state.tables.means,
             state.allocation,
             agent.work.allocation,
         )
@@ -97,14 +106,15 @@ def act(agent: OSSBAgent, context: int) -> tuple[int, bool]:
 @jit
 def update(agent: OSSBAgent, context: int, arm: int, reward: float) -> None:
     """Take in a reward."""
-    observe(agent.state.regression, agent.work.regression, agent.known, context, arm, reward)
+    state = agent.state
+    observe_pair(state.estimator, state.tables, agent.work.tables, agent.table.features[context, arm], reward)
 
 
-register(OSSBAgent, act, update)
+register(OSSBAgent, act, update, probabilities=None)
 
 
 @dataclass(frozen=True)
-class OSSB(Policy):
+class OSSB(TablePolicy):
     """OSSB: exploit when every arm has been pulled as often as the lower bound says; otherwise make up for it.
 
     With c(θ-hat) the solution of (P) at the estimates (pulls per unit of log t): exploit if N(a) >= (1 + γ) c(a) log t
@@ -136,17 +146,18 @@ class OSSB(Policy):
         _check.integer("resolve_every", self.resolve_every, least=1)
         _check.number("ridge", self.ridge, above=0)
 
-    def start(self, view: View, stream: Words) -> OSSBAgent:
+    def start(self, setting: Setting, table: Table, stream: Words) -> OSSBAgent:
         """A new agent; OSSB draws nothing, so the stream is not kept."""
-        require_one_context("OSSB", view)
-        regression, regression_work = make_regression(view, self.ridge)
-        allocation, allocation_work = make_allocation(*view.features.shape)
+        require_one_context("OSSB", table)
+        estimator, tables, tables_work = make_table_estimates(table, self.ridge)
+        allocation, allocation_work = make_allocation(*table.features.shape)
         params = OSSBParams(float(self.epsilon), float(self.gamma), int(self.resolve_every))
         state = OSSBState(
-            regression=regression,
+            estimator=estimator,
+            tables=tables,
             allocation=allocation,
             step=np.array(0),
             explored=np.array(0),
-            pulls=np.zeros(view.features.shape[1], dtype=np.int64),
+            pulls=np.zeros(table.features.shape[1], dtype=np.int64),
         )
-        return OSSBAgent(params, view, state, OSSBWork(regression_work, allocation_work))
+        return OSSBAgent(params, setting, table, state, OSSBWork(tables_work, allocation_work))

@@ -10,13 +10,20 @@ from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
 from solid_bandits.alternatives.closest import closest_alternative
+from solid_bandits.estimation.estimator import Estimator
+from solid_bandits.estimation.tables import (
+    Tables,
+    TablesWork,
+    bring_up_to_date,
+    make_table_estimates,
+    observe_pair,
+)
 from solid_bandits.linalg.gram import weighted_gram
 from solid_bandits.linalg.vectors import best_arm, inner_products
-from solid_bandits.policies.contract import Policy, register
-from solid_bandits.policies.identification import exploitation_threshold, is_identified
-from solid_bandits.policies.setting import require_one_context
-from solid_bandits.problem import View
-from solid_bandits.regression import Regression, RegressionWork, make_regression, observe
+from solid_bandits.policies.contract import TablePolicy, register, require_bound, require_one_context
+from solid_bandits.policies.identification import is_identified
+from solid_bandits.policies.thresholds import exploitation_threshold
+from solid_bandits.setting import Setting, Table
 
 LEAST_MIXABILITY = 1e-290
 """Below this AdaHedge's rate log K / mixability would overflow; it counts as infinite."""
@@ -41,7 +48,8 @@ class Learners(NamedTuple):
 class SPLState(NamedTuple):
     """All that SPL carries."""
 
-    regression: Regression
+    estimator: Estimator
+    tables: Tables
     learners: Learners
     step: Ints
     """t: decisions made, shape ()."""
@@ -58,11 +66,12 @@ class SPLState(NamedTuple):
 class SPLWork(NamedTuple):
     """Scratch; nothing is carried in it."""
 
-    regression: RegressionWork
+    tables: TablesWork
     rates: Floats
     weights: Floats
     columns: Floats
     gram: Floats
+    factor: Floats
     norms: Floats
     delta: Floats
     gain: Floats
@@ -72,7 +81,8 @@ class SPLAgent(NamedTuple):
     """SPL at work."""
 
     params: SPLParams
-    known: View
+    setting: Setting
+    table: Table
     state: SPLState
     work: SPLWork
 
@@ -125,8 +135,8 @@ def best_response(agent: SPLAgent, clip: float) -> None:
     The response is the closest alternative θ' under Σ_k w_k φ_k φ_kᵀ; gain_k = (|φ_kᵀ(θ-hat - θ')| + c_k)² / (2σ² Δ_k),
     c_k = σ √(2 log s / N_k): what the arm would tell at the end of its own confidence interval farthest from θ'.
     """
-    view, state, work = agent.known, agent.state, agent.work
-    means = state.regression.means
+    columns, state, work = agent.table.columns, agent.state, agent.work
+    means = state.tables.means
     best = best_arm(means[0])
     n_arms = means.shape[1]
     total = 0.0
@@ -135,18 +145,18 @@ def best_response(agent: SPLAgent, clip: float) -> None:
         total += work.weights[k]
     for k in range(n_arms):
         work.weights[k] /= total
-    weighted_gram(view.features_by_dim, work.weights, work.columns, work.gram)
+    weighted_gram(columns, work.weights, work.columns, work.gram)
     closest_alternative(
-        view.features_by_dim,
+        columns,
         means,
         work.gram,
-        work.regression.factor,
+        work.factor,
         work.columns,
         work.norms,
         work.delta,
     )
-    inner_products(view.features_by_dim, work.delta, work.gain)
-    noise = view.noise_std
+    inner_products(columns, work.delta, work.gain)
+    noise = agent.setting.noise_std
     for k in range(n_arms):
         interval = noise * math.sqrt(2.0 * math.log(state.explored.item()) / state.pulls[k])
         information = (abs(work.gain[k]) + interval) ** 2 / (2.0 * noise * noise)
@@ -156,14 +166,14 @@ def best_response(agent: SPLAgent, clip: float) -> None:
 @jit
 def explore(agent: SPLAgent, step: int) -> int:
     """One round of the game between rates and alternatives, then the arm that lags most behind Σ w."""
-    view, state, work = agent.known, agent.state, agent.work
+    state, work = agent.state, agent.work
     n_arms = state.pulls.shape[0]
     state.explored[()] += 1
     clip = agent.params.gap_clip
     if clip == 0.0:
         # A bound of zero (all features zero) leaves nothing to clip, and nothing to explore.
-        clip = max(view.theta_bound * view.feature_bound, 1e-300) / math.log(max(step, 3))
-    best = best_arm(state.regression.means[0])
+        clip = max(agent.setting.theta_bound * agent.table.feature_bound, 1e-300) / math.log(max(step, 3))
+    best = best_arm(state.tables.means[0])
     gains, mixability = state.learners.gains[best], state.learners.mixability[best]
     hedge(gains, mixability, work.rates)
     best_response(agent, clip)
@@ -182,16 +192,17 @@ def explore(agent: SPLAgent, step: int) -> int:
 @jit
 def act(agent: SPLAgent, context: int) -> tuple[int, bool]:
     """Every arm once; then the best arm where it is identified, else the arm that the tracked rates ask for."""
-    view, state, work = agent.known, agent.state, agent.work
+    state, work = agent.state, agent.work.tables
     state.step[()] += 1
     step = state.step.item()
     for k in range(state.pulls.shape[0]):
         if state.pulls[k] == 0:
             state.pulls[k] += 1
             return k, True
-    threshold = exploitation_threshold(view, step)
-    explores = not is_identified(state.regression, work.regression, view, context, threshold)
-    arm = explore(agent, step) if explores else best_arm(state.regression.means[0])
+    bring_up_to_date(state.estimator, state.tables, agent.table, work)
+    arms, threshold = agent.table.features[0], exploitation_threshold(agent.setting, step)
+    explores = not is_identified(state.estimator, arms, work.theta, work.arms, threshold)
+    arm = explore(agent, step) if explores else best_arm(state.tables.means[0])
     state.pulls[arm] += 1
     return arm, explores
 
@@ -199,14 +210,15 @@ def act(agent: SPLAgent, context: int) -> tuple[int, bool]:
 @jit
 def update(agent: SPLAgent, context: int, arm: int, reward: float) -> None:
     """Take in a reward."""
-    observe(agent.state.regression, agent.work.regression, agent.known, context, arm, reward)
+    state = agent.state
+    observe_pair(state.estimator, state.tables, agent.work.tables, agent.table.features[context, arm], reward)
 
 
-register(SPLAgent, act, update)
+register(SPLAgent, act, update, probabilities=None)
 
 
 @dataclass(frozen=True)
-class SPL(Policy):
+class SPL(TablePolicy):
     """SPL: 1/v* of (P) is the value of a game, max_w min_θ' Σ_k w_k d_k(θ, θ') / Δ_k, and two players learn it.
 
     w, a distribution, says which share of the regret each arm may cause. Each arm is pulled once; then, if the
@@ -233,13 +245,16 @@ class SPL(Policy):
             _check.number("gap_clip", self.gap_clip, above=0)
         _check.number("ridge", self.ridge, above=0)
 
-    def start(self, view: View, stream: Words) -> SPLAgent:
+    def start(self, setting: Setting, table: Table, stream: Words) -> SPLAgent:
         """A new agent; SPL draws nothing, so the stream is not kept."""
-        require_one_context("SPL", view)
-        _, n_arms, dim = view.features.shape
-        regression, regression_work = make_regression(view, self.ridge)
+        require_one_context("SPL", table)
+        if self.gap_clip is None:
+            require_bound("SPL without a gap_clip", setting)
+        _, n_arms, dim = table.features.shape
+        estimator, tables, tables_work = make_table_estimates(table, self.ridge)
         state = SPLState(
-            regression=regression,
+            estimator=estimator,
+            tables=tables,
             learners=Learners(np.zeros((n_arms, n_arms)), np.zeros(n_arms)),
             step=np.array(0),
             explored=np.array(0),
@@ -248,14 +263,15 @@ class SPL(Policy):
             tracked=np.zeros(n_arms),
         )
         work = SPLWork(
-            regression=regression_work,
+            tables=tables_work,
             rates=np.zeros(n_arms),
             weights=np.zeros(n_arms),
             columns=np.zeros((dim, n_arms)),
             gram=np.zeros((dim, dim)),
+            factor=np.zeros((dim, dim)),
             norms=np.zeros(n_arms),
             delta=np.zeros(dim),
             gain=np.zeros(n_arms),
         )
         params = SPLParams(0.0 if self.gap_clip is None else float(self.gap_clip))
-        return SPLAgent(params, view, state, work)
+        return SPLAgent(params, setting, table, state, work)

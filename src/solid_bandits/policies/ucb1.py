@@ -9,9 +9,8 @@ import numpy as np
 from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.policies.contract import Policy, register
-from solid_bandits.policies.setting import require_one_context
-from solid_bandits.problem import View
+from solid_bandits.policies.contract import TablePolicy, register, require_one_context
+from solid_bandits.setting import Setting, Table
 
 
 class Tally(NamedTuple):
@@ -49,7 +48,8 @@ class UCB1Agent(NamedTuple):
     """UCB1 at work."""
 
     params: UCB1Params
-    known: View
+    setting: Setting
+    table: Table
     state: UCB1State
     work: UCB1Work
 
@@ -93,7 +93,7 @@ def act(agent: UCB1Agent, context: int) -> tuple[int, bool]:
     """The arm with the largest bound; an exploring round is one in which it is not the leader."""
     state = agent.state
     state.step[()] += 1
-    width = agent.params.scale * agent.known.noise_std * math.sqrt(2.0 * math.log(state.step.item()))
+    width = agent.params.scale * agent.setting.noise_std * math.sqrt(2.0 * math.log(state.step.item()))
     arm = upper_arm(state.tally, width)
     explores = arm != leader(state.tally)
     state.tally.pulls[arm] += 1
@@ -107,11 +107,11 @@ def update(agent: UCB1Agent, context: int, arm: int, reward: float) -> None:
     agent.state.tally.sums[arm] += reward
 
 
-register(UCB1Agent, act, update)
+register(UCB1Agent, act, update, probabilities=None)
 
 
 @dataclass(frozen=True)
-class UCB1(Policy):
+class UCB1(TablePolicy):
     """Pull argmax_a mean(a) + scale σ √(2 log t / N(a)). A step takes O(K) for K arms. One context.
 
     Features are not used, so this is what structure is worth: with K arms in R^d, d < K, it pays for each arm anew.
@@ -128,8 +128,8 @@ class UCB1(Policy):
     def __post_init__(self) -> None:
         _check.number("scale", self.scale, least=0)
 
-    def start(self, view: View, stream: Words) -> UCB1Agent:
+    def start(self, setting: Setting, table: Table, stream: Words) -> UCB1Agent:
         """A new agent; UCB1 draws nothing, so the stream is not kept."""
-        require_one_context("UCB1", view)
-        state = UCB1State(make_tally(view.features.shape[1]), np.array(0))
-        return UCB1Agent(UCB1Params(float(self.scale)), view, state, UCB1Work(0.0))
+        require_one_context("UCB1", table)
+        state = UCB1State(make_tally(table.features.shape[1]), np.array(0))
+        return UCB1Agent(UCB1Params(float(self.scale)), setting, table, state, UCB1Work(0.0))

@@ -140,7 +140,7 @@ def update(agent: SolidAgent, context: int, arm: int, reward: float) -> None:
     state = agent.state
     # Alg. 1: Update V_t, U_t, θ-hat_t using X_t, A_t, Y_t
     features = agent.table.features[context, arm]
-    observe_pair(state.estimator, state.tables, agent.work.tables.arms, features, reward)
+    observe_pair(state.estimator, state.tables, agent.work.tables, features, reward)
     # Alg. 1: Set θ-tilde_t := argmin_{θ ∈ Θ ∩ C_t} ‖θ - θ-hat_t‖_{V_t}
     project(state.projected, agent)
 

@@ -9,9 +9,7 @@ import numpy as np
 from solid_bandits import _check
 from solid_bandits._types import Plain, Words
 from solid_bandits.alternatives.pruned import make_bounds
-from solid_bandits.estimation.arms import make_arms_work
-from solid_bandits.estimation.estimator import make_estimator
-from solid_bandits.estimation.tables import make_tables, make_tables_work
+from solid_bandits.estimation.tables import make_table_estimates
 from solid_bandits.linalg.vectors import BLOCK, aligned_zeros
 from solid_bandits.policies.contract import TablePolicy, require_bound
 from solid_bandits.policies.solid.algorithm import must_explore
@@ -159,10 +157,10 @@ class Solid(TablePolicy):
         n_contexts, n_arms, dim = table.features.shape
         pairs = n_contexts * n_arms
         params = self.compiled_params(setting, table)
-        ridge = self._ridge(table)
+        estimator, tables, tables_work = make_table_estimates(table, self._ridge(table))
         state = SolidState(
-            estimator=make_estimator(dim, ridge),
-            tables=make_tables(table, ridge),
+            estimator=estimator,
+            tables=tables,
             step=np.array(0),
             explored=np.array(0),
             context_counts=np.zeros(n_contexts, dtype=np.int64),
@@ -177,7 +175,7 @@ class Solid(TablePolicy):
             projected=Projected(np.zeros(dim), np.zeros((n_contexts, n_arms))) if theorem else None,
         )
         work = SolidWork(
-            tables=make_tables_work(table, make_arms_work(dim)),
+            tables=tables_work,
             weights=np.zeros(pairs),
             bonuses=np.zeros(pairs),
             chosen=np.zeros(pairs, dtype=np.int64),
