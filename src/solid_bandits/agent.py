@@ -1,19 +1,29 @@
 """A policy at work, one decision at a time: for rewards that come from the world and not from a simulation."""
 
+import threading
+from collections.abc import Iterable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from numba import typeof, types
 from numba.core.config import DISABLE_JIT  # type: ignore[attr-defined]
 from numba.experimental import structref
+from numpy.typing import ArrayLike
 
 from solid_bandits import _check
 from solid_bandits._compile import jit_apart
-from solid_bandits._types import Plain
+from solid_bandits._types import Bools, Floats, Plain
+from solid_bandits.agent_file import AgentFile, PathLike, read_agent, write_agent
+from solid_bandits.estimation.estimator import Estimator, squared_norm, write_theta
 from solid_bandits.policies import contract
-from solid_bandits.policies.contract import CompiledAgent, Policy, fill_state, state_to_plain
-from solid_bandits.problem import View
+from solid_bandits.policies.contract import CompiledAgent, Policy, kernels
+from solid_bandits.policies.state import fill_state, state_to_plain
+from solid_bandits.setting import Table, check_features, make_setting, make_table
 from solid_bandits.stream import POLICY, make_stream
+
+LARGEST_REWARD = 1e100
+"""Squares of rewards, summed over any number of them, stay finite."""
 
 
 @structref.register
@@ -38,77 +48,260 @@ def _hold(agent: CompiledAgent) -> Any:
 
 
 @jit_apart
-def _act(held: Any, context: int) -> tuple[int, bool]:
-    return contract.act(held.agent, context)
+def _decide(
+    held: Any, context: int, arms: Floats, available: Bools, probabilities: Floats
+) -> tuple[int, bool, bool]:
+    known = contract.probabilities(held.agent, context, arms, available, probabilities)
+    arm, explored = contract.act(held.agent, context, arms, available)
+    return arm, explored, known
 
 
 @jit_apart
-def _update(held: Any, context: int, arm: int, reward: float) -> None:
-    contract.update(held.agent, context, arm, reward)
+def _learn(held: Any, context: int, arm: int, features: Floats, reward: float) -> None:
+    contract.update(held.agent, context, arm, features, reward)
+
+
+class Decision(NamedTuple):
+    """What an agent decided, and what it needs to learn from the reward."""
+
+    arm: int
+    probability: float | None
+    """Of this arm, under the policy as it was; None where `Agent(..., probabilities=True)` was needed and not given."""
+    probabilities: Floats | None
+    """Of all arms, shape (arms,): the distribution that the arm was drawn from; None as above."""
+    explored: bool
+    """Whether the policy gave up some of what it expects now to learn something."""
+    features: Floats
+    """Of this arm, shape (dim,)."""
+    context: int | None
+    """The context of the table, where the agent has one."""
 
 
 class Agent:
-    """A policy that acts and learns.
+    """A policy that decides and learns.
 
-    The compiled functions are those of the simulation's loop. Rewards may come late, in any order, or never. An agent
-    is for one thread at a time; it can be copied and pickled, and the copy goes its own way.
+    The compiled functions are those of the simulation's loop. Rewards may come at once, late, in any order, or never.
+    An agent may be shared by threads: each call takes its turn. It can be copied and pickled; the copy goes its own way.
 
     Args:
-        policy: parameters, such as `Solid()`.
-        view: what the policy may see: `problem.view(horizon)` or `make_view(features, ...)`.
+        policy: parameters, such as `RandUCB()`.
+        dim: d, where each decision brings its features.
+        contexts: the features of all contexts, shape (contexts, arms, dim), where they are known in advance: for
+            policies such as `Solid()` that plan over all of them. Give `dim` or `contexts`.
+        noise_std: σ, the standard deviation of the rewards' noise.
+        theta_bound: B, an upper bound on ‖θ*‖; some policies need it.
+        horizon: n, the number of decisions, where it is known.
         seed: of the policy's own random numbers.
+        probabilities: whether every decision is to have its probabilities also where that takes time: LinTS with more
+            than two arms then draws its arm from the votes of 64 models.
 
     Example:
         >>> import solid_bandits as sb
-        >>> view = sb.make_view(features=[[[1, 0], [0, 1]]], noise_std=0.5, theta_bound=2)
-        >>> agent = sb.Agent(sb.LinUCB(), view)
-        >>> arm = agent.act(context=0)
-        >>> agent.update(context=0, arm=arm, reward=1.0)
+        >>> agent = sb.Agent(sb.RandUCB(), dim=2, noise_std=0.5)
+        >>> decision = agent.decide([[1, 0], [0, 1], [1, 1]], available=[True, True, False])
+        >>> agent.learn(decision, reward=1.0)
+        >>> means, stds = agent.predict([[1, 0], [0, 1]])
     """
 
-    def __init__(self, policy: Policy, view: View, seed: int = 0) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        dim: int | None = None,
+        contexts: ArrayLike | None = None,
+        noise_std: float,
+        theta_bound: float | None = None,
+        horizon: int | None = None,
+        seed: int = 0,
+        probabilities: bool = False,
+    ) -> None:
+        if not isinstance(policy, Policy):
+            raise ValueError(f"policy must be a policy such as RandUCB() or Solid(), got {policy!r}")
+        if (dim is None) == (contexts is None):
+            raise ValueError("dim or contexts must be given, and not both")
+        table = None if contexts is None else make_table(contexts, "contexts")
+        size = table.features.shape[2] if table is not None else dim
+        assert size is not None  # one of the two was given
         stream = make_stream(_check.integer("seed", seed, least=0), run=0, role=POLICY)
-        self.policy = policy
-        self._view = view
-        self._compiled = policy.start(view, stream)
+        self.policy = policy.with_probabilities() if probabilities else policy
+        self._setting = make_setting(size, noise_std, theta_bound, horizon)
+        self._table = table
+        self._compiled: Any = contract.start(self.policy, self._setting, table, stream)
+        kernel = kernels(type(self._compiled))
+        self._certain = kernel.probabilities is None
+        self._takes_context = kernel.takes_context
+        self._lock = threading.Lock()
+        self._hand_over()
+
+    def _hand_over(self) -> None:
         if DISABLE_JIT:  # nothing to hand over, nothing to compile
             self._held: Any = SimpleNamespace(agent=self._compiled)
-            self._act, self._update = _act, _update
+            self._decide, self._learn = _decide, _learn
+            return
+        self._held = _hold(self._compiled)
+        # Compiled for these types once, so that no call has to find out what it was given.
+        held = typeof(self._held)  # type: ignore[no-untyped-call]
+        floats, index = types.float64[::1], types.int64
+        offer = (held, index, types.float64[:, ::1], types.boolean[::1], floats)
+        self._decide = _decide.compile(offer)  # type: ignore[attr-defined]
+        self._learn = _learn.compile((held, index, index, floats, types.float64))  # type: ignore[attr-defined]
+
+    def decide(
+        self,
+        features: ArrayLike | None = None,
+        available: ArrayLike | None = None,
+        context: int | None = None,
+    ) -> Decision:
+        """Choose one of the arms on offer.
+
+        Args:
+            features: of the arms on offer, shape (arms, dim); or
+            context: a context of the table that the agent was made with.
+            available: which of the arms may be pulled, shape (arms,); None is all. Not for policies that plan over a
+                table.
+        """
+        if self._takes_context and (features is not None or available is not None):
+            raise ValueError(
+                f"{type(self.policy).__name__} plans over the contexts of its table with all their arms; give "
+                "decide(context=...) alone, or use a policy such as RandUCB"
+            )
+        place = 0
+        if context is not None:
+            if self._table is None or features is not None:
+                raise ValueError("context must be given to agents made with contexts, and without features")
+            place = _check.index("context", context, self._table.features.shape[0])
+            arms = self._table.features[place]
         else:
-            self._held = _hold(self._compiled)
-            # Compiled for these types once, so that no call has to find out what it was given.
-            held = typeof(self._held)  # type: ignore[no-untyped-call]
-            self._act = _act.compile((held, types.int64))  # type: ignore[attr-defined]
-            self._update = _update.compile((held, types.int64, types.int64, types.float64))  # type: ignore[attr-defined]
-        self._n_contexts, self._n_arms, _ = view.features.shape
-
-    def act(self, context: int) -> int:
-        """Choose an arm in this context."""
-        arm, _ = self._act(self._held, _check.index("context", context, self._n_contexts))
-        return arm
-
-    def update(self, context: int, arm: int, reward: float) -> None:
-        """Learn from the reward of an arm pulled in this context."""
-        self._update(
-            self._held,
-            _check.index("context", context, self._n_contexts),
-            _check.index("arm", arm, self._n_arms),
-            _check.number("reward", reward),
+            arms = self._arms(features)
+        mask = np.ones(arms.shape[0], dtype=np.bool_) if available is None else _mask(available, arms.shape[0])
+        probabilities = np.zeros(arms.shape[0])
+        with self._lock:
+            arm, explored, known = self._decide(self._held, place, arms, mask, probabilities)
+        if self._certain:
+            probabilities[arm] = 1.0
+            known = True
+        return Decision(
+            arm=arm,
+            probability=probabilities[arm].item() if known else None,
+            probabilities=probabilities if known else None,
+            explored=explored,
+            features=arms[arm].copy(),
+            context=context,
         )
 
-    def state(self) -> Plain:
-        """All that the policy carries, as nested dicts and lists of numbers: JSON keeps it exactly."""
-        return state_to_plain(self._compiled.state)
+    def learn(self, decision: Decision, reward: float) -> None:
+        """Take in the reward of a decision of this agent."""
+        features, context, value = self._outcome(decision, reward)
+        with self._lock:
+            self._learn(self._held, context, decision.arm, features, value)
+
+    def learn_many(self, decisions: Iterable[Decision], rewards: Iterable[float]) -> None:
+        """Take in many rewards, in this order; all are checked before the first is taken in."""
+        decisions, rewards = list(decisions), list(rewards)
+        if len(decisions) != len(rewards):
+            raise ValueError(f"rewards must have {len(decisions)} entries, one per decision, got {len(rewards)}")
+        outcomes = [self._outcome(*pair) for pair in zip(decisions, rewards, strict=True)]
+        with self._lock:
+            for decision, (features, context, value) in zip(decisions, outcomes, strict=True):
+                self._learn(self._held, context, decision.arm, features, value)
+
+    def predict(self, features: ArrayLike) -> tuple[Floats, Floats]:
+        """Mean reward of each row of `features`, shape (arms, dim), and its standard deviation σ ‖φ‖_{V^-1}."""
+        estimator = self._estimator()
+        rows = np.array(self._arms(features))
+        with self._lock:
+            theta = self._theta(estimator)
+            means = rows @ theta
+            norms = np.array([squared_norm(estimator, row) for row in rows])
+        return means, self._setting.noise_std * np.sqrt(norms)
+
+    @property
+    def theta(self) -> Floats:
+        """θ-hat, the estimate, shape (dim,)."""
+        with self._lock:
+            return self._theta(self._estimator())
+
+    def save(self, path: PathLike) -> None:
+        """Write one JSON file of plain numbers: policy, setting, table, state and version."""
+        write_agent(path, self._content())
+
+    @classmethod
+    def load(cls, path: PathLike) -> "Agent":
+        """Read what `save` wrote; the same decisions follow. Nothing is imported or run on behalf of the file."""
+        return cls._restored(read_agent(path))
+
+    def _content(self) -> AgentFile:
+        with self._lock:
+            state = state_to_plain(self._compiled.state)
+        table = None if self._table is None else self._table.features
+        return AgentFile(self.policy, self._setting, table, state)
+
+    @classmethod
+    def _restored(cls, content: AgentFile) -> "Agent":
+        policy, setting, contexts, state = content
+        agent = cls(
+            policy,
+            dim=None if contexts is not None else setting.dim,
+            contexts=contexts,
+            noise_std=setting.noise_std,
+            theta_bound=setting.theta_bound or None,
+            horizon=setting.horizon or None,
+        )
+        fill_state(agent._compiled.state, state)
+        policy.check_state(agent._compiled)
+        return agent
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.policy, self._view, self.state())
+        return self._restored, (self._content(),)
 
-    def restore(self, state: Plain) -> None:
-        """Go on from what `state` returned, with the same policy and view: the same decisions follow."""
-        fill_state(self._compiled.state, state)
+    def __repr__(self) -> str:
+        return f"Agent({self.policy!r}, dim={self._setting.dim})"
+
+    def _arms(self, features: ArrayLike | None) -> Floats:
+        """Features on offer as compiled code takes them."""
+        dim = self._setting.dim
+        arms = check_features("features", features if features is not None else [], "arms", "dim")
+        if arms.shape[1] != dim:
+            raise ValueError(f"features must have shape (arms, {dim}), got {arms.shape}")
+        return arms
+
+    def _outcome(self, decision: Decision, reward: float) -> tuple[Floats, int, float]:
+        if not isinstance(decision, Decision):
+            raise ValueError(f"decision must be what decide returned, got {decision!r}")
+        value = _check.number("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD)
+        if not self._takes_context:
+            features = check_features("decision.features", decision.features, "dim")
+            if features.shape[0] != self._setting.dim:
+                raise ValueError(
+                    f"decision must be of an agent with dim {self._setting.dim}, got features of {features.shape[0]}"
+                )
+            return features, 0, value
+        assert self._table is not None  # its policy takes contexts
+        if decision.context is None:
+            raise ValueError("decision must be of an agent with contexts, got one without a context")
+        context = _check.index("decision.context", decision.context, self._table.features.shape[0])
+        arm = _check.index("decision.arm", decision.arm, self._table.features.shape[1])
+        return self._table.features[context, arm], context, value
+
+    def _estimator(self) -> Estimator:
+        estimator: Estimator | None = getattr(self._compiled.state, "estimator", None)
+        if estimator is None:
+            raise ValueError(f"{type(self.policy).__name__} keeps no linear estimate, so it has none to show")
+        return estimator
+
+    def _theta(self, estimator: Estimator) -> Floats:
+        theta = np.zeros(self._setting.dim)
+        write_theta(estimator, theta)
+        return theta
 
 
-def _restored(policy: Policy, view: View, state: Plain) -> Agent:
-    agent = Agent(policy, view)
-    agent.restore(state)
-    return agent
+def _mask(available: ArrayLike, n_arms: int) -> Bools:
+    mask = np.array(available)
+    if mask.dtype != np.bool_ or mask.shape != (n_arms,):
+        raise ValueError(
+            f"available must be {n_arms} truth values, one per arm, got {mask.dtype} of shape {mask.shape}"
+        )
+    if not mask.any():
+        raise ValueError("available must have at least one arm, got none")
+    result: Bools = mask
+    return result
