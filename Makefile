@@ -33,7 +33,7 @@ docs: .venv/docs
 	@echo "documentation in docs/_build/html/index.html"
 
 bench: .venv/test
-	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/bench
 
 bench-peers: .venv-peers/ready
 	.venv-peers/bin/python benchmarks/peers --table benchmarks/peers.md --figure docs/_static/peers.png

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import bench
-import floors
-import rates
+from bench import cases, compare, floors, growth, player, table, terms, timing
+from bench.plain import Speedup
+from bench.rates import draws, entries, estimate, gram, products, solves
+from bench.rates.kernels import KERNELS
 
-BENCHMARKS = Path(bench.__file__).parent
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+FORMS = (draws, entries, estimate, gram, products, solves)
 
 SIZE = (2, 3, 4)
 
@@ -93,22 +95,24 @@ def counted(array, tally):
 def run_counted(name, shape, monkeypatch):
     """One repetition of a kernel's first form in plain Python, on numbers that count."""
     tally = Tally()
-    kernel = rates.KERNELS[name]
+    kernel = KERNELS[name]
     arguments = [
         counted(value, tally) if isinstance(value, np.ndarray) else Counted(value, tally)
         for value in kernel.setup(*shape)
     ]
     interpret(monkeypatch)
-    monkeypatch.setattr(rates, "math", CountedMath())
+    for module in FORMS:
+        monkeypatch.setattr(module, "math", CountedMath(), raising=False)
     kernel.forms[0].py_func(1, *arguments)
     return tally
 
 
 def interpret(monkeypatch):
     """Have the kernels call each other as plain Python: nothing to compile."""
-    for name, function in list(vars(rates).items()):
-        if function not in (rates.uniform, rates.normal) and hasattr(function, "py_func"):
-            monkeypatch.setattr(rates, name, function.py_func)
+    for module in FORMS:
+        for name, function in list(vars(module).items()):
+            if function not in (draws.uniform, draws.normal) and hasattr(function, "py_func"):
+                monkeypatch.setattr(module, name, function.py_func)
 
 
 SHAPES = {
@@ -137,13 +141,13 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_counts_of_a_kernel_are_those_of_its_first_form(name, monkeypatch):
     tally = run_counted(name, SHAPES[name], monkeypatch)
-    kernel = rates.KERNELS[name]
+    kernel = KERNELS[name]
     assert tally.madds == kernel.madds(*SHAPES[name])
     assert tally.specials == kernel.specials(*SHAPES[name])
 
 
 def test_every_kernel_but_the_random_ones_is_counted():
-    assert set(rates.KERNELS) - set(SHAPES) == {"uniform", "normals"}
+    assert set(KERNELS) - set(SHAPES) == {"uniform", "normals"}
 
 
 RESULTS = {
@@ -161,7 +165,7 @@ RESULTS = {
 
 
 def test_every_kernel_of_several_forms_is_compared():
-    assert set(RESULTS) == {name for name, kernel in rates.KERNELS.items() if len(kernel.forms) > 1}
+    assert set(RESULTS) == {name for name, kernel in KERNELS.items() if len(kernel.forms) > 1}
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -169,8 +173,8 @@ def test_all_forms_of_a_kernel_compute_the_same(name, monkeypatch):
     interpret(monkeypatch)
     shape, result_of = RESULTS[name]
     results = []
-    for form in rates.KERNELS[name].forms:
-        arguments = rates.KERNELS[name].setup(*shape)
+    for form in KERNELS[name].forms:
+        arguments = KERNELS[name].setup(*shape)
         getattr(form, "py_func", form)(1, *arguments)
         results.append(result_of(arguments))
     for result in results[1:]:
@@ -211,21 +215,21 @@ def counting_linucb(size):
 
 def test_the_floor_of_linucb_counts_what_a_reference_with_loops_multiplies():
     items = floors.linucb(SIZE, floors.Facts(6))
-    terms = floors.cheapest(items, lambda term: 0.0, kept=True)
-    assert floors.count(terms).madds == counting_linucb(SIZE)
+    kept = terms.cheapest(items, lambda term: 0.0, kept=True)
+    assert terms.count(kept).madds == counting_linucb(SIZE)
 
 
 def test_the_floor_of_solid_grows_as_the_paper_says():
     def madds(contexts, arms, dim):
         items = floors.solid_exploring((contexts, arms, dim), floors.Facts(contexts * arms))
-        return floors.count(floors.cheapest(items, lambda term: 0.0, kept=True)).madds
+        return terms.count(terms.cheapest(items, lambda term: 0.0, kept=True)).madds
 
     # P d² for the Gram product and the solves together, half each.
     assert madds(400, 100, 40) == pytest.approx(400 * 100 * 40**2, rel=0.15)
-    assert bench.exponent([20, 40, 80], [madds(100, n, 30) for n in (20, 40, 80)]) == pytest.approx(
+    assert growth.exponent([20, 40, 80], [madds(100, n, 30) for n in (20, 40, 80)]) == pytest.approx(
         1, abs=0.02
     )
-    assert bench.exponent([64, 128, 256], [madds(50, 20, n) for n in (64, 128, 256)]) == pytest.approx(
+    assert growth.exponent([64, 128, 256], [madds(50, 20, n) for n in (64, 128, 256)]) == pytest.approx(
         2, abs=0.2
     )
 
@@ -233,42 +237,42 @@ def test_the_floor_of_solid_grows_as_the_paper_says():
 def test_the_cheaper_way_counts_and_the_first_one_is_kept_apart():
     items = floors.greedy((100, 20, 10), floors.Facts(2000))
     cost = {"learn": 5.0, "columns": 1.0}
-    chosen = floors.cheapest(items, lambda term: cost.get(term.kernel, 0.0))
-    kept = floors.cheapest(items, lambda term: cost.get(term.kernel, 0.0), kept=True)
+    chosen = terms.cheapest(items, lambda term: cost.get(term.kernel, 0.0))
+    kept = terms.cheapest(items, lambda term: cost.get(term.kernel, 0.0), kept=True)
     assert [term.kernel for term in chosen] == ["estimate", "columns", "top"]
     assert [term.kernel for term in kept] == ["estimate", "learn", "top"]
-    assert floors.count(kept).madds > floors.count(chosen).madds
+    assert terms.count(kept).madds > terms.count(chosen).madds
 
 
 @pytest.mark.parametrize("cell", floors.FLOORS)
 def test_every_floor_is_made_of_known_kernels_at_every_size(cell):
     facts = floors.Facts(support=5, solves=1.0, newton=4.0, active=6, rank=2)
-    for size in bench.SIZES:
+    for size in cases.SIZES:
         items = floors.FLOORS[cell](size, facts)
-        counts = floors.count(floors.all_terms(items))
+        counts = terms.count(terms.all_terms(items))
         assert counts.bytes > 0
-        for term in floors.all_terms(items):
-            assert len(term.shape) == rates.KERNELS[term.kernel].madds.__code__.co_argcount
+        for term in terms.all_terms(items):
+            assert len(term.shape) == KERNELS[term.kernel].madds.__code__.co_argcount
             assert term.why
 
 
 def test_the_exponent_of_a_power_is_the_power():
     sizes = np.array([10, 20, 40])
-    assert bench.exponent(sizes, 3.0 * sizes**2.5) == pytest.approx(2.5)
-    assert bench.exponent(sizes, [7.0, 7.0, 7.0]) == pytest.approx(0.0)
+    assert growth.exponent(sizes, 3.0 * sizes**2.5) == pytest.approx(2.5)
+    assert growth.exponent(sizes, [7.0, 7.0, 7.0]) == pytest.approx(0.0)
 
 
 def test_the_guard_warns_past_a_quarter_and_not_before():
     committed = {"a": 2.0, "b": 2.0, "c": 2.0, "gone": 1.0}
     measured = {"a": 2.49, "b": 2.51, "c": 0.5, "new": 9.0}
-    assert bench.regressions(committed, measured, higher_is_better=False) == {"b": pytest.approx(1.255)}
-    speeds = bench.regressions({"a": 100.0, "b": 100.0}, {"a": 81.0, "b": 79.0}, higher_is_better=True)
+    assert compare.regressions(committed, measured, higher_is_better=False) == {"b": pytest.approx(1.255)}
+    speeds = compare.regressions({"a": 100.0, "b": 100.0}, {"a": 81.0, "b": 79.0}, higher_is_better=True)
     assert list(speeds) == ["b"]
 
 
 def measured(ratio):
-    return bench.Measured(
-        bench.Cell("SOLID", "exploring", (2, 3, 3)),
+    return timing.Measured(
+        cases.Cell("SOLID", "exploring", (2, 3, 3)),
         time=1e-6 * ratio,
         loop=2e-8,
         floor=1e-6,
@@ -276,25 +280,25 @@ def measured(ratio):
         kept=ratio,
         kept_floor=1e-6,
         spread=0.01,
-        counts=floors.Counts(10.0, 1.0, 80.0),
+        counts=terms.Counts(10.0, 1.0, 80.0),
         share=1.0,
         facts=floors.Facts(6),
     )
 
 
 def test_what_is_written_is_what_the_guard_reads(tmp_path):
-    speedup = bench.Speedup("SOLID exploring", (4, 8, 8), 1e-6, 7e-5)
+    speedup = Speedup("SOLID exploring", (4, 8, 8), 1e-6, 7e-5)
     path = tmp_path / "bench.json"
-    assert bench.load(path) == {"floor": {}, "numpy": {}}
-    path.write_text(bench.as_json([measured(2.0)], [speedup]))
-    committed = bench.load(path)
+    assert compare.load(path) == {"floor": {}, "numpy": {}}
+    path.write_text(compare.as_json([measured(2.0)], [speedup]))
+    committed = compare.load(path)
     assert committed == {
         "floor": {"SOLID exploring 2,3,3": 2.0},
         "numpy": {"SOLID exploring 4,8,8": pytest.approx(70)},
     }
-    assert bench.verdict(committed, [measured(2.4)], [speedup]) == []
-    slower = bench.Speedup("SOLID exploring", (4, 8, 8), 2e-6, 7e-5)
-    first, second = bench.verdict(committed, [measured(2.6)], [slower])
+    assert compare.verdict(committed, [measured(2.4)], [speedup]) == []
+    slower = Speedup("SOLID exploring", (4, 8, 8), 2e-6, 7e-5)
+    first, second = compare.verdict(committed, [measured(2.6)], [slower])
     assert first.startswith(
         "WARNING: SOLID exploring 2,3,3: 2.60 times its floor, 2.00 when committed (+30%)"
     )
@@ -302,8 +306,8 @@ def test_what_is_written_is_what_the_guard_reads(tmp_path):
 
 
 def test_the_tables_are_whole():
-    growth = [bench.Growth("SOLID", "exploring", axis, 1.0, 1.1, 1.2) for axis in bench.AXES]
-    text = bench.page([measured(2.0)], growth, [bench.Speedup("LinUCB", (2, 3, 3), 1e-6, 3e-5)], "1.0")
+    exponents = [growth.Growth("SOLID", "exploring", axis, 1.0, 1.1, 1.2) for axis in growth.AXES]
+    text = table.page([measured(2.0)], exponents, [Speedup("LinUCB", (2, 3, 3), 1e-6, 3e-5)], "1.0")
     widths = {line.replace("\\|", "").count("|") for line in text.splitlines() if line.startswith("|")}
     assert widths == {4, 8, 11, 12}
     assert "| 2, 3, 3 | SOLID | exploring | 2 | 1 | 2.00 |" in text
@@ -313,9 +317,9 @@ def test_the_committed_ratios_cover_every_policy_and_size():
     content = json.loads((BENCHMARKS / "bench.json").read_text())
     wanted = {
         cell.key
-        for size in bench.SIZES
-        for cell in bench.cells_of(size, {label for label, _ in floors.FLOORS})
-        if bench.is_run(cell)
+        for size in cases.SIZES
+        for cell in cases.cells_of(size, {label for label, _ in floors.FLOORS})
+        if cases.is_run(cell)
     }
     assert set(content["floor"]) == wanted
     assert all(row["ratio"] > 0 for row in content["floor"].values())
@@ -324,24 +328,24 @@ def test_the_committed_ratios_cover_every_policy_and_size():
 def test_the_loop_without_a_policy_draws_what_the_loop_draws():
     stream = np.arange(1, 5).astype(np.uint64)
     out = np.zeros(3)
-    rates.empty_loop(100, stream, np.array([0.2, 0.5, 1.0]), out)
+    draws.empty_loop(100, stream, np.array([0.2, 0.5, 1.0]), out)
     assert np.all(out != 0)
 
 
 def test_a_player_explores_or_exploits_as_told():
     for kind in ("exploring", "exploiting"):
-        player = bench.Player(bench.Cell("EpsilonGreedy", kind, (2, 3, 3)), seconds=1e-4)
-        assert player.round()[1] == 1.0
+        playing = player.Player(cases.Cell("EpsilonGreedy", kind, (2, 3, 3)), seconds=1e-4)
+        assert playing.round()[1] == 1.0
         thetas = []
         for _ in range(2):
-            player.restore()
-            assert player.play(20) == (20 if kind == "exploring" else 0)
-            thetas.append(player.agent.state.regression.theta.copy())
+            playing.restore()
+            assert playing.play(20) == (20 if kind == "exploring" else 0)
+            thetas.append(playing.agent.state.regression.theta.copy())
         assert np.array_equal(*thetas)
 
 
 def test_the_command_explains_itself():
     done = subprocess.run(
-        [sys.executable, str(BENCHMARKS / "bench.py"), "--help"], capture_output=True, text=True, check=True
+        [sys.executable, str(BENCHMARKS / "bench"), "--help"], capture_output=True, text=True, check=True
     )
     assert "--write" in done.stdout

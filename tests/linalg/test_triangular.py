@@ -5,8 +5,10 @@ from hypothesis import strategies as st
 
 from solid_bandits.linalg.triangular import (
     cholesky,
+    cholesky_of_block,
     cholesky_update,
     inverse_from_factor,
+    solve_block,
     solve_columns,
     solve_lower,
     solve_transposed,
@@ -50,3 +52,35 @@ def test_cholesky_of_a_singular_matrix_stays_finite(matrix):
     cholesky(matrix, factor)
     assert np.isfinite(factor).all()
     assert (np.diag(factor) > 0).all()
+
+
+@given(st.integers(1, 9), st.integers(0, 3), st.integers(0, 10**6))
+def test_a_leading_block_is_worked_on_alone(dim, beyond, seed):
+    rng = np.random.default_rng(seed)
+    matrix, factor = np.full((2, dim + beyond, dim + beyond), np.nan)
+    matrix[:dim, :dim] = np.tril(spd(rng, dim))  # what lies above the diagonal is not read
+    cholesky_of_block(matrix, factor, dim)
+    whole = matrix[:dim, :dim] + np.tril(matrix[:dim, :dim], -1).T
+    assert factor[:dim, :dim] == pytest.approx(np.linalg.cholesky(whole))
+    assert np.isnan(factor[dim:]).all()
+    assert np.isnan(factor[:, dim:]).all()
+
+    columns = np.full((dim + beyond, 5 + beyond), np.nan)
+    columns[:dim, :5] = right = rng.normal(size=(dim, 5))
+    solve_block(factor, columns, dim, 5)
+    assert factor[:dim, :dim] @ columns[:dim, :5] == pytest.approx(right)
+    assert np.isnan(columns[dim:]).all()
+
+    solution = right[:, 0].copy()
+    solve_lower(factor, solution)
+    solve_transposed(factor, solution)
+    assert whole @ solution == pytest.approx(right[:, 0])
+
+
+@given(st.integers(2, 9), st.integers(0, 10**6))
+def test_rows_of_very_different_scales_keep_their_digits(dim, seed):
+    rng = np.random.default_rng(seed)
+    matrix, factor = spd(rng, dim), np.empty((dim, dim))
+    scale = 10.0 ** rng.integers(-20, 20, size=dim)
+    cholesky(matrix * scale * scale[:, None], factor)
+    assert factor / scale[:, None] == pytest.approx(np.linalg.cholesky(matrix), rel=1e-9, abs=1e-12)

@@ -16,6 +16,7 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
+from solid_bandits.linalg.triangular import cholesky_of_block, solve_block, solve_lower, solve_transposed
 from solid_bandits.linalg.vectors import dot
 
 TOLERANCE = 0.01
@@ -49,35 +50,6 @@ class AllocationWork(NamedTuple):
 
 
 @jit_apart
-def factorise(matrix: Floats, factor: Floats, size: int) -> None:
-    """Write the Cholesky factor of the leading block of `matrix`; pivots that rounding lost are lifted."""
-    for i in range(size):
-        for j in range(i):
-            total = matrix[i, j]
-            for h in range(j):
-                total -= factor[i, h] * factor[j, h]
-            factor[i, j] = total / factor[j, j]
-        pivot = matrix[i, i]
-        for h in range(i):
-            pivot -= factor[i, h] * factor[i, h]
-        factor[i, i] = math.sqrt(max(pivot, 1e-14 * matrix[i, i], 1e-300))
-
-
-@jit_apart
-def solve_factored(factor: Floats, vector: Floats, size: int) -> None:
-    """Replace `vector` by the solution of L Lᵀ z = vector."""
-    for i in range(size):
-        total = vector[i]
-        for j in range(i):
-            total -= factor[i, j] * vector[j]
-        vector[i] = total / factor[i, i]
-    for i in range(size - 1, -1, -1):
-        vector[i] /= factor[i, i]
-        for j in range(i):
-            vector[j] -= factor[i, j] * vector[i]
-
-
-@jit_apart
 def inform(work: AllocationWork, x: Floats, n: int, k: int) -> float:
     """Write K, u_iᵀβ_j, its square G and I at x; return the least I_j."""
     gram, kernel, info = work.gram, work.kernel, work.vectors[INFO]
@@ -87,18 +59,9 @@ def inform(work: AllocationWork, x: Floats, n: int, k: int) -> float:
             for p in range(n):
                 total += x[p] * work.columns[i, p] * work.columns[j, p]
             gram[i, j] = total
-    factorise(gram, work.factor, k)
-    for i in range(k):
-        row = work.whitened[i]
-        row[:n] = work.columns[i, :n]
-        for j in range(i):
-            scale = work.factor[i, j]
-            other = work.whitened[j]
-            for p in range(n):
-                row[p] -= scale * other[p]
-        inverse = 1.0 / work.factor[i, i]
-        for p in range(n):
-            row[p] *= inverse
+    cholesky_of_block(gram, work.factor, k)
+    work.whitened[:k, :n] = work.columns[:k, :n]
+    solve_block(work.factor, work.whitened, k, n)
     least = np.inf
     for i in range(n):
         row = kernel[i]
@@ -171,9 +134,10 @@ def newton_system(work: AllocationWork, n: int) -> None:
             constant -= work.gradient[i, j] * v[LAM, j] / v[T, j] * v[RESIDUAL, j]
             linear += work.gradient[i, j] / v[T, j]
         v[STEP_0, i], v[STEP_1, i] = constant, linear
-    factorise(work.system, work.system_factor, n)
-    solve_factored(work.system_factor, v[STEP_0], n)
-    solve_factored(work.system_factor, v[STEP_1], n)
+    cholesky_of_block(work.system, work.system_factor, n)
+    for row in (STEP_0, STEP_1):
+        solve_lower(work.system_factor, v[row, :n])
+        solve_transposed(work.system_factor, v[row, :n])
 
 
 @jit_apart

@@ -4,6 +4,7 @@ import numpy as np
 
 from solid_bandits._compile import jit, jit_apart
 from solid_bandits._types import Floats
+from solid_bandits.linalg.triangular import PIVOT_FLOOR
 from solid_bandits.linalg.vectors import best_arm, dot
 
 LOG_HALVINGS = 64
@@ -27,9 +28,7 @@ def closest_in_ball(
     A pair's distance without the bound, Δ² / `norms`, is a lower bound on its distance with it, so pairs are visited in
     that order and the search ends, exactly, once the next lower bound is not below the best distance found.
     """
-    values, vectors = np.linalg.eigh(gram)
-    # Rounding may leave an eigenvalue of a nearly singular W at or below zero.
-    values = np.maximum(values, 1e-15 * max(values[-1], 1e-300))
+    values, vectors = eigenbasis(gram)
     centre = np.dot(vectors.T, theta)
     n_arms = means.shape[1]
     bounds = np.full(norms.shape[0], np.inf)
@@ -62,6 +61,13 @@ def closest_in_ball(
             best = distance
             delta[:] = np.dot(vectors, shift)
     return best
+
+
+@jit_apart
+def eigenbasis(matrix: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues, all positive, and eigenvectors of W: rounding may leave those of a singular W at zero or below."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.maximum(values, PIVOT_FLOOR * max(values[-1], 1e-300)), np.ascontiguousarray(vectors)
 
 
 @jit_apart

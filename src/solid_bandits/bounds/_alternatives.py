@@ -4,6 +4,8 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats
+from solid_bandits.alternatives.ball import ball_multiplier, eigenbasis
+from solid_bandits.linalg.triangular import cholesky, solve_columns
 
 
 @jit_apart
@@ -46,26 +48,34 @@ def row_products(first: Floats, second: Floats) -> Floats:
 @jit_apart
 def inverse_factor(matrix: Floats) -> Floats:
     """L⁻ᵀ with matrix = L Lᵀ; pivots lost to rounding are lifted, since a library's factor would raise there."""
-    k = matrix.shape[0]
-    low = np.zeros((k, k))
-    inverse = np.zeros((k, k))
-    for i in range(k):
-        for j in range(i + 1):
-            total = matrix[i, j]
-            for h in range(j):
-                total -= low[i, h] * low[j, h]
-            if i == j:
-                low[i, i] = np.sqrt(max(total, 1e-16 * matrix[i, i]))
-            else:
-                low[i, j] = total / low[j, j]
-    for i in range(k):
-        inverse[i, i] = 1.0 / low[i, i]
-        for j in range(i):
-            total = 0.0
-            for h in range(j, i):
-                total -= low[i, h] * inverse[j, h]
-            inverse[j, i] = total / low[i, i]
-    return inverse
+    factor = np.empty_like(matrix)
+    cholesky(matrix, factor)
+    inverse = np.eye(len(matrix))
+    solve_columns(factor, inverse)
+    return np.ascontiguousarray(inverse.T)
+
+
+@jit_apart
+def bounded(
+    v: Floats, matrix: Floats, theta: Floats, radius: float
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Information against each pair when θ' lies in a ball: ‖theta - β‖ <= radius.
+
+    Returns:
+        I, shape (pairs,); multipliers of the ball, 0 where it does not bind, shape (pairs,); the β_j in the eigenbasis
+        of M = matrix, shape (pairs, k); its eigenvalues, shape (k,), and the basis, shape (k, k).
+
+    """
+    eigenvalues, basis = eigenbasis(matrix)
+    rotated = np.dot(v, basis)
+    centre = np.dot(theta, basis)
+    betas = np.empty_like(v)
+    kappa = np.empty(len(v))
+    values = np.empty(len(v))
+    for j in range(len(v)):
+        kappa[j] = ball_multiplier(rotated[j], centre, eigenvalues, radius, betas[j])
+        values[j] = (eigenvalues * betas[j] * betas[j]).sum()
+    return values, kappa, betas, eigenvalues, basis
 
 
 @jit_apart

@@ -6,8 +6,7 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
-from solid_bandits.alternatives.ball import ball_multiplier
-from solid_bandits.bounds._alternatives import curvature_factor, unbounded
+from solid_bandits.bounds._alternatives import bounded, curvature_factor, unbounded
 
 FREE, FIXED, LEAST = 0, 1, 2
 """(P): no constraint on the contexts; (P_z): Σ_a η(x, a) = zρ(x); pure exploration: the same with z minimised."""
@@ -78,23 +77,14 @@ class Information(NamedTuple):
 def information(task: Restricted, y: Floats) -> Information:
     """Information against every pair at y, by the closed form or, inside a ball, pair by pair."""
     matrix = np.dot(np.ascontiguousarray(task.u.T), task.u * y.reshape(-1, 1))
-    m = task.v.shape[0]
-    kappa = np.zeros(m)
     if np.isinf(task.radius):
         w, z, values = unbounded(task.u, task.v, matrix)
         along = np.dot(w, np.ascontiguousarray(z.T)) * values
-        return Information(values, along, w, kappa, np.empty((0, 0)), np.empty(0), np.empty((0, 0)))
-    eigenvalues, vectors = np.linalg.eigh(matrix)
-    eigenvalues = np.maximum(eigenvalues, 1e-15 * eigenvalues[-1])
-    basis = np.ascontiguousarray(vectors)
-    v = np.dot(task.v, basis)
+        return Information(
+            values, along, w, np.zeros(len(task.v)), np.empty((0, 0)), np.empty(0), np.empty((0, 0))
+        )
+    values, kappa, betas, eigenvalues, basis = bounded(task.v, matrix, task.theta, task.radius)
     u = np.dot(task.u, basis)
-    theta = np.dot(task.theta, basis)
-    betas = np.empty_like(v)
-    values = np.empty(m)
-    for j in range(m):
-        kappa[j] = ball_multiplier(v[j], theta, eigenvalues, task.radius, betas[j])
-        values[j] = (eigenvalues * betas[j] * betas[j]).sum()
     along = np.dot(u, np.ascontiguousarray(betas.T))
     return Information(values, along, u / np.sqrt(eigenvalues), kappa, betas, eigenvalues, basis)
 

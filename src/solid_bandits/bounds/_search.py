@@ -6,8 +6,7 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Floats, Ints
-from solid_bandits.alternatives.ball import ball_multiplier
-from solid_bandits.bounds._alternatives import inverse_factor, row_products, unbounded
+from solid_bandits.bounds._alternatives import bounded, inverse_factor, row_products
 from solid_bandits.bounds._geometry import Reduction
 from solid_bandits.bounds._interior import (
     FIXED,
@@ -61,20 +60,12 @@ class Solution:
 def closest(v: Floats, matrix: Floats, theta: Floats, radius: float) -> tuple[Floats, Floats]:
     """Information I_j and closest alternative β_j for every row of v, at M = matrix."""
     if np.isinf(radius):
-        _, z, info = unbounded(v[:1], v, matrix)
-        # β = I M⁻¹ v and M⁻¹ v = L⁻ᵀ z; with v = I_k the same routine returns L⁻ᵀ itself.
-        _, inverse, _ = unbounded(v[:1], np.eye(v.shape[1]), matrix)
-        return info, np.dot(z, np.ascontiguousarray(inverse.T)) * info.reshape(-1, 1)
-    eigenvalues, vectors = np.linalg.eigh(matrix)
-    eigenvalues = np.maximum(eigenvalues, 1e-15 * eigenvalues[-1])
-    basis = np.ascontiguousarray(vectors)
-    rotated = np.dot(v, basis)
-    centre = np.dot(theta, basis)
-    betas = np.empty_like(v)
-    info = np.empty(len(v))
-    for j in range(len(v)):
-        ball_multiplier(rotated[j], centre, eigenvalues, radius, betas[j])
-        info[j] = (eigenvalues * betas[j] * betas[j]).sum()
+        # β = I M⁻¹ v and M⁻¹ v = L⁻ᵀ z with z = L⁻¹ v.
+        factor = inverse_factor(matrix)
+        z = np.dot(v, factor)
+        info = 1.0 / row_products(z, z)
+        return info, np.dot(z, np.ascontiguousarray(factor.T)) * info.reshape(-1, 1)
+    info, _, betas, _, basis = bounded(v, matrix, theta, radius)
     return info, np.dot(betas, np.ascontiguousarray(basis.T))
 
 

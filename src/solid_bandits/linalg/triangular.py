@@ -1,4 +1,7 @@
-"""Triangular factors of positive definite matrices, and what is solved with them."""
+"""Triangular factors of positive definite matrices, and what is solved with them.
+
+Where only the leading block of a larger array is at work, it is named by its size; vectors say it by their length.
+"""
 
 import math
 
@@ -7,7 +10,7 @@ from solid_bandits._types import Floats
 from solid_bandits.linalg.vectors import TILE
 
 PIVOT_FLOOR = 1e-15
-"""Least pivot of a Cholesky factorisation relative to the largest diagonal entry: below it lies rounding noise."""
+"""Least pivot of a Cholesky factorisation relative to the diagonal entry it comes from: below lies rounding noise."""
 
 
 @jit
@@ -16,20 +19,22 @@ def cholesky(matrix: Floats, factor: Floats) -> None:
 
     Never fails: a pivot that rounding made too small or negative is raised to PIVOT_FLOOR.
     """
-    dim = matrix.shape[0]
-    largest = 0.0
-    for i in range(dim):
-        largest = max(largest, matrix[i, i])
-    floor = max(PIVOT_FLOOR * largest, 1e-300)
-    for j in range(dim):
+    cholesky_of_block(matrix, factor, matrix.shape[0])
+
+
+@jit
+def cholesky_of_block(matrix: Floats, factor: Floats, size: int) -> None:
+    """`cholesky` of the leading `size` rows and columns; only the lower triangle of `matrix` is read."""
+    for j in range(size):
         pivot = matrix[j, j]
         for k in range(j):
             pivot -= factor[j, k] * factor[j, k]
-        root = math.sqrt(max(pivot, floor))
+        # Relative to its own entry: rounding errors of a row are, however different the scales of the rows.
+        root = math.sqrt(max(pivot, PIVOT_FLOOR * matrix[j, j], 1e-300))
         factor[j, j] = root
         for i in range(j):
             factor[i, j] = 0.0
-        for i in range(j + 1, dim):
+        for i in range(j + 1, size):
             value = matrix[i, j]
             for k in range(j):
                 value -= factor[i, k] * factor[j, k]
@@ -53,7 +58,7 @@ def cholesky_update(factor: Floats, vector: Floats) -> None:
 @jit
 def solve_lower(factor: Floats, vector: Floats) -> None:
     """Replace `vector` by the solution of L y = vector."""
-    for i in range(factor.shape[0]):
+    for i in range(vector.shape[0]):
         value = vector[i]
         for j in range(i):
             value -= factor[i, j] * vector[j]
@@ -63,8 +68,7 @@ def solve_lower(factor: Floats, vector: Floats) -> None:
 @jit
 def solve_transposed(factor: Floats, vector: Floats) -> None:
     """Replace `vector` by the solution of Lᵀ x = vector."""
-    dim = factor.shape[0]
-    for i in range(dim - 1, -1, -1):
+    for i in range(vector.shape[0] - 1, -1, -1):
         vector[i] /= factor[i, i]
         for j in range(i):
             vector[j] -= factor[i, j] * vector[i]
@@ -73,7 +77,12 @@ def solve_transposed(factor: Floats, vector: Floats) -> None:
 @jit
 def solve_columns(factor: Floats, columns: Floats) -> None:
     """Replace each column of `columns`, shape (dim, pairs), by the solution of L y = column."""
-    dim, pairs = columns.shape
+    solve_block(factor, columns, columns.shape[0], columns.shape[1])
+
+
+@jit
+def solve_block(factor: Floats, columns: Floats, dim: int, pairs: int) -> None:
+    """`solve_columns` of the leading `dim` rows and `pairs` columns."""
     for i in range(dim):
         row = columns[i]
         whole = i - i % TILE

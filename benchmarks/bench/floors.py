@@ -6,83 +6,15 @@ keep the mean and the norm of every pair up to date. The floor of that way alone
 
 Not counted, so that the floor is low rather than high: V itself and the recomputation from it that stops
 rounding errors from building up, scalar arithmetic, function calls, the step counters, and the random stream
-that draws contexts and noise (measured on its own, `rates.empty_loop`, and taken off the time of a step).
+that draws contexts and noise (measured on its own, `rates.draws.empty_loop`, and taken off the time of a step).
+
+`size` is (contexts, arms, dim); `facts` is what the run shows of the state at hand.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
-from rates import KERNELS
-
-
-class Term(NamedTuple):
-    """A kernel at a shape, so many times, and why the step needs it."""
-
-    kernel: str
-    shape: tuple[int, ...]
-    why: str
-    times: float = 1.0
-
-    @property
-    def key(self) -> tuple[str, tuple[int, ...]]:
-        """What its cost depends on."""
-        return self.kernel, self.shape
-
-
-class AnyOf(NamedTuple):
-    """Several ways to the same end; the first keeps the tables of all pairs up to date."""
-
-    ways: tuple[tuple[Term, ...], ...]
-    why: str
-
-
-Items = list[Term | AnyOf]
-
-
-class Counts(NamedTuple):
-    """Operations and bytes of a floor."""
-
-    madds: float
-    specials: float
-    bytes: float
-
-
-def count(terms: Iterable[Term]) -> Counts:
-    """Operations and bytes of these terms together."""
-    madds = specials = floats = 0.0
-    for term in terms:
-        kernel = KERNELS[term.kernel]
-        madds += term.times * kernel.madds(*term.shape)
-        specials += term.times * kernel.specials(*term.shape)
-        floats += term.times * kernel.floats(*term.shape)
-    return Counts(madds, specials, 8.0 * floats)
-
-
-def all_terms(items: Items) -> list[Term]:
-    """Every term of every way."""
-    terms: list[Term] = []
-    for item in items:
-        if isinstance(item, Term):
-            terms.append(item)
-        else:
-            terms += [term for way in item.ways for term in way]
-    return terms
-
-
-def cheapest(items: Items, cost: Callable[[Term], float], kept: bool = False) -> list[Term]:
-    """The terms of the cheapest way; with `kept` those of the first, which keeps all tables up to date."""
-    terms: list[Term] = []
-    for item in items:
-        if isinstance(item, Term):
-            terms.append(item)
-        elif kept:
-            terms += item.ways[0]
-        else:
-            terms += min(item.ways, key=lambda way: sum(cost(term) for term in way))
-    return terms
-
-
-# Floors. `size` is (contexts, arms, dim); `facts` is what the run shows of the state at hand.
+from bench.terms import AnyOf, Items, Term
 
 
 class Facts(NamedTuple):

@@ -1,0 +1,21 @@
+"""A step of every policy: time, floor, ratio, growth; speed beside plain NumPy; a guard against regressions.
+
+Usage: python benchmarks/bench [--rounds N] [--seconds S] [--only POLICY ...] [--write] [--strict]
+
+Exploring and exploiting steps are timed apart, in the simulation's own compiled loop, from a state in which
+the policy does nothing else: SOLID with a threshold that always or never passes, epsilon-greedy with ε = 1 or
+0, the others with noise so large or so small that their own test decides. Every round of the measurement
+plays the same steps again from that state, then measures every kernel of the floor (`floors.py`); rounds of
+all policies of one size are interleaved, and medians over rounds are reported. Times are of the processor,
+one thread, and less the loop without a policy.
+
+The ratios are compared with the committed ones (`bench.json`): a warning where one is more than 25% worse,
+after a second measurement of what looks worse. `--write` makes this run the committed one: `bench.json` and
+`bench.md`.
+"""
+
+import os
+
+# Before NumPy is loaded: one thread is what is compared.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"

@@ -1,0 +1,11 @@
+"""`python benchmarks/bench`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # where this folder is the package `bench`
+sys.path.insert(1, str(Path(__file__).parent.parent.parent / "tests"))  # the NumPy references
+from bench.command import main
+
+if __name__ == "__main__":
+    sys.exit(main())
