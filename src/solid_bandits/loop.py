@@ -76,14 +76,14 @@ def play(problem: Problem, policy: Policy, horizon: int, seed: int, run: int, st
 def play_recorded(
     problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints
 ) -> tuple[Trace, list[Plain]]:
-    """The same run, with the policy's insides at each checkpoint where it shows any."""
+    """The same run, with the policy's diagnostics at each checkpoint where it shows any."""
     agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps)
     rows = []
     for checkpoint in range(len(steps)):
         _loop(agent, truth, trace, environment, checkpoint, checkpoint + 1)
-        insides = policy.insides(agent)
-        if insides is not None:
-            rows.append({"run": run, "step": int(steps[checkpoint]), **insides})
+        diagnostics = policy.diagnostics(agent)
+        if diagnostics is not None:
+            rows.append({"run": run, "step": int(steps[checkpoint]), **diagnostics})
     return trace, rows
 
 

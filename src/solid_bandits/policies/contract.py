@@ -92,7 +92,7 @@ class Policy(ABC):
     def start(self, view: View, stream: Words) -> CompiledAgent:
         """A new agent that sees `view` and draws from `stream`."""
 
-    def insides(self, agent: Any) -> Plain | None:
+    def diagnostics(self, agent: Any) -> Plain | None:
         """What the policy shows of itself at a checkpoint, as plain data; None if it has nothing to show."""
         return None
 

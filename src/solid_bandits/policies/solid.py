@@ -527,7 +527,7 @@ class Solid(Policy):
         )
         return SolidAgent(params, view, state, work)
 
-    def insides(self, agent: SolidAgent) -> Plain:
+    def diagnostics(self, agent: SolidAgent) -> Plain:
         """What there is to see at a checkpoint; the statistic is over all contexts, the threshold is the next β.
 
         Where a draw widens β, the threshold is β with the mean of the draw, 2τσ².
