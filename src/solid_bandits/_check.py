@@ -1,8 +1,9 @@
-"""Checks of arguments: one ValueError each, naming the argument, what was received and what would do."""
+"""Checks of arguments: one `ArgumentError` each, naming the argument, what it must be and what was received."""
 
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from reprlib import repr as short
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,18 +11,36 @@ from numpy.typing import ArrayLike
 from solid_bandits._types import Floats
 
 
+class ArgumentError(ValueError):
+    """An argument that will not do.
+
+    Args:
+        argument: its name, which begins the message; whoever read the value from a file finds its line by it.
+        complaint: the rest of the message.
+
+    """
+
+    def __init__(self, argument: str, complaint: str) -> None:
+        super().__init__(argument, complaint)
+        self.argument = argument
+
+    def __str__(self) -> str:
+        return " ".join(self.args)
+
+
 def array(name: str, value: ArrayLike, *axes: str) -> Floats:
     """Return `value` as a read-only float64 array with the named axes, all of them non-empty and finite."""
-    shape_wanted = f"({', '.join(axes)})"
+    wanted = f"must be an array of numbers of shape ({', '.join(axes)})"
     try:
         result = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        raise ValueError(f"{name} is not an array of numbers; give floats of shape {shape_wanted}") from None
+        raise ArgumentError(name, f"{wanted}, got {short(value)}") from None
     if result.ndim != len(axes) or 0 in result.shape:
-        raise ValueError(f"{name} has shape {result.shape}; give a non-empty array of shape {shape_wanted}")
+        empty = ", none of them empty" if 0 in result.shape else ""
+        raise ArgumentError(name, f"{wanted}{empty}, got shape {result.shape}")
     if not np.isfinite(result).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(result))[0])
-        raise ValueError(f"{name} holds {result[where]} at index {where}; every entry must be finite")
+        raise ArgumentError(name, f"must be finite everywhere, got {result[where]} at index {where}")
     result.flags.writeable = False
     return result
 
@@ -32,34 +51,33 @@ def number(
     *,
     above: float | None = None,
     least: float | None = None,
+    below: float | None = None,
     most: float | None = None,
 ) -> float:
-    """Return `value` as a finite float that is > `above`, >= `least` and <= `most`."""
+    """Return `value` as a finite float that is > `above`, >= `least`, < `below` and <= `most`."""
     try:
         result = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} is {value!r}; give a number") from None
-    fits = (
-        math.isfinite(result)
-        and (above is None or result > above)
-        and (least is None or result >= least)
-        and (most is None or result <= most)
-    )
-    if fits:
-        return result
-    bounds = [
-        f"> {above:g}" if above is not None else "",
-        f">= {least:g}" if least is not None else "",
-        f"<= {most:g}" if most is not None else "",
+        raise ArgumentError(name, f"must be a number, got {value!r}") from None
+    limits = [
+        (f"> {above:g}", result > above) if above is not None else None,
+        (f">= {least:g}", result >= least) if least is not None else None,
+        (f"< {below:g}", result < below) if below is not None else None,
+        (f"<= {most:g}", result <= most) if most is not None else None,
     ]
-    wanted = " and ".join(bound for bound in bounds if bound) or "any finite value"
-    raise ValueError(f"{name} is {value!r}; give a finite number {wanted}")
+    asked = [limit for limit in limits if limit is not None]
+    if math.isfinite(result) and all(holds for _, holds in asked):
+        return result
+    wanted = [words for words, _ in asked]
+    if not math.isfinite(result):
+        wanted.insert(0, "finite")
+    raise ArgumentError(name, f"must be {' and '.join(wanted)}, got {value!r}")
 
 
 def integer(name: str, value: int, *, least: int) -> int:
     """Return `value` as an int that is >= `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} is {value!r}; give a whole number >= {least}")
+        raise ArgumentError(name, f"must be an integer >= {least}, got {value!r}")
     return int(value)
 
 
@@ -68,15 +86,15 @@ def index(name: str, value: int, count: int) -> int:
     if type(value) is int and 0 <= value < count:  # at once: this is asked at every decision
         return value
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:
-        raise ValueError(f"{name} is {value!r}; give an index from 0 to {count - 1}")
+        raise ArgumentError(name, f"must be an integer from 0 to {count - 1}, got {value!r}")
     return int(value)
 
 
 def choice(name: str, value: str, options: Iterable[str]) -> str:
-    """Return `value` if it is one of `options`; the error names the nearest one."""
+    """Return `value` if it is one of `options`; the error suggests the nearest one."""
     known = list(options)
     if value in known:
         return value
     near = get_close_matches(str(value), known, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"{name} is {value!r}; {hint}choose from {', '.join(known)}")
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ArgumentError(name, f"must be one of {', '.join(known)}, got {value!r}{hint}")

@@ -21,6 +21,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from solid_bandits import _check
 from solid_bandits._compile import package_stamp
+from solid_bandits._files import first_line
 from solid_bandits._types import Plain
 
 MOST_DEATHS = 3
@@ -84,7 +85,7 @@ class Processes:
                 if deaths >= MOST_DEATHS:
                     raise WorkersLostError(
                         f"worker processes died {deaths} times in a row without finishing a task "
-                        f"({str(error).splitlines()[0]}); is there enough memory? Try fewer jobs"
+                        f"({first_line(error)}); is there enough memory? Try fewer jobs"
                     ) from None
 
     def _attempt(self, left: dict[Hashable, Task]) -> Iterator[tuple[Hashable, Any]]:
@@ -161,14 +162,14 @@ class DaskCluster:
             distributed: Any = import_module("distributed")
         except ImportError:
             raise ValueError(
-                "backend is 'dask', which is not installed; run: pip install 'solid-bandits[dask]'"
+                "backend 'dask' needs distributed, which is not installed; run: pip install 'solid-bandits[dask]'"
             ) from None
         try:
             self._client = distributed.Client(address, timeout=10)
         except (OSError, ValueError, TypeError) as error:
             raise ValueError(
-                f"address is {address!r}, where no Dask scheduler answers ({_first_line(error)}); start one with "
-                "`dask scheduler` and give its HOST:PORT"
+                f"address must be HOST:PORT of a Dask scheduler, got {address!r}, where none answers "
+                f"({first_line(error)}); start one with `dask scheduler`"
             ) from None
         try:
             self._check_workers(address)
@@ -180,14 +181,14 @@ class DaskCluster:
     def _check_workers(self, address: str) -> None:
         if not self._client.nthreads():
             raise ValueError(
-                f"address is {address!r}, a Dask scheduler without workers; start some with "
+                f"address must be a Dask scheduler with workers, got {address!r}, which has none; start some with "
                 f"`dask worker {address} --nthreads 1`"
             )
         try:
             self._client.run(_alike, identity())
         except Exception as error:  # whatever a worker without this package raises
             raise ValueError(
-                f"a worker at {address!r} cannot do the work ({_first_line(error)}); "
+                f"a worker at {address!r} cannot do the work ({first_line(error)}); "
                 "install the same versions on all machines"
             ) from None
 
@@ -205,7 +206,7 @@ class DaskCluster:
                 try:
                     result = future.result()
                 except lost as error:
-                    raise WorkersLostError(f"the Dask cluster is lost ({_first_line(error)})") from None
+                    raise WorkersLostError(f"the Dask cluster is lost ({first_line(error)})") from None
                 yield futures.pop(future), result
                 future.release()
         finally:
@@ -234,7 +235,3 @@ def _do_alike(here: Plain, function: Callable[..., Any], *arguments: Any) -> Any
     """Do a task on a worker that may have joined the cluster after the others were asked."""
     _alike(here)
     return function(*arguments)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

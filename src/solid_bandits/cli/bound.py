@@ -39,7 +39,7 @@ def bound(
     """Compute the regret lower bound of a problem: the constant of log n, certified from both sides."""
     from rich.console import Console
 
-    from solid_bandits.bounds import lower_bound, lower_bound_at, pure_exploration
+    from solid_bandits.bounds import curve, lower_bound, lower_bound_at, pure_exploration
     from solid_bandits.report.bound import bound_tables, check_bound_free, write_bound
 
     with bad_arguments():
@@ -60,5 +60,5 @@ def bound(
         console.print(table)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        write_bound(chosen.problem, answer, pure, at, out)
+        write_bound(chosen.problem, answer, pure, at, curve(chosen.problem), out)
         console.print(f"written to {out}/: bound.png, bound.json", highlight=False, soft_wrap=True)

@@ -44,8 +44,8 @@ def compare(
     seed: Annotated[int, typer.Option(help="Of everything random in the runs.")] = 0,
     out: Annotated[Path, typer.Option(help="Directory for the results, made if missing.")] = Path("results"),
     jobs: Annotated[int | None, typer.Option(help="Processes (default: one per core).")] = None,
-    insides: Annotated[
-        bool, typer.Option("--insides", help="Also record and show what goes on in SOLID.")
+    diagnostics: Annotated[
+        bool, typer.Option("--diagnostics", help="Also record and show what goes on in SOLID.")
     ] = False,
     xi: Xi = None,
     first_context_prob: FirstProb = None,
@@ -69,7 +69,7 @@ def compare(
             problem, xi, first_context_prob, contexts, arms, dim, density, problem_seed, noise_std
         )
         played = by_name(policy or DEFAULT_POLICIES, chosen.kind, chosen.problem.n_arms)
-        configuration = Plan(chosen.problem, played, horizon, runs, seed, insides).configuration()
+        configuration = Plan(chosen.problem, played, horizon, runs, seed, diagnostics).configuration()
         configuration["problem"]["name"] = chosen.name
         if jobs is not None:
             _check.integer("jobs", jobs, least=1)
@@ -85,12 +85,16 @@ def compare(
         1, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
     ) as beside:
         bound = beside.submit(bound_record, chosen.problem)
-        results = _simulate_with_progress(chosen.problem, played, horizon, runs, seed, jobs, insides)
+        results = _simulate_with_progress(chosen.problem, played, horizon, runs, seed, jobs, diagnostics)
         results.manifest["configuration"] = configuration
         results.save(out)  # what was played is safe, whatever becomes of the rest
         results.manifest["lower_bound"] = _outcome(bound, "lower bound")
-        if results.insides is not None:
-            zs = sorted(set(results.insides["normalisation"].drop_nulls())) if results.insides.height else []
+        if results.diagnostics is not None:
+            zs = (
+                sorted(set(results.diagnostics["normalisation"].drop_nulls()))
+                if results.diagnostics.height
+                else []
+            )
             targets = _outcome(beside.submit(_targets_of, chosen.problem, zs), "optimal policies")
             if "reason" not in targets:
                 results.manifest["targets"] = targets
@@ -137,7 +141,7 @@ def _simulate_with_progress(
     runs: int,
     seed: int,
     jobs: int | None,
-    insides: bool,
+    diagnostics: bool,
 ) -> "Results":
     from rich.console import Console
     from rich.progress import (
@@ -173,7 +177,14 @@ def _simulate_with_progress(
 
         try:
             return simulate(
-                problem, policies, horizon, runs=runs, seed=seed, jobs=jobs, progress=show, insides=insides
+                problem,
+                policies,
+                horizon,
+                runs=runs,
+                seed=seed,
+                jobs=jobs,
+                progress=show,
+                diagnostics=diagnostics,
             )
         except WorkersLostError as error:
             raise typer.TyperException(str(error)) from None
@@ -182,20 +193,21 @@ def _simulate_with_progress(
 def _write(results: "Results", out: Path) -> None:
     from rich.console import Console
 
+    from solid_bandits._words import duration, number
     from solid_bandits.report.figure import write_figure
     from solid_bandits.report.page import write_page
     from solid_bandits.report.table import final_table
 
-    constant = results.manifest["lower_bound"].get("value")
+    constant = results.bound
     results.save(out)
     write_figure(results, out / "regret.png", bound=constant)
     write_page(results, out / "report.html", bound=constant)
     console = Console()
     console.print(final_table(results, bound=constant))
     if constant is not None:
-        console.print(f"v* = {constant:.6g}, the constant of the regret lower bound", highlight=False)
+        console.print(f"v* = {number(constant, 6)}, the constant of the regret lower bound", highlight=False)
     console.print(
-        f"simulated in {results.manifest['wall_seconds']:.1f} s; written to {out}/: results.parquet, "
+        f"simulated in {duration(results.manifest['wall_seconds'])}; written to {out}/: results.parquet, "
         "manifest.json, regret.png, report.html",
         highlight=False,
         soft_wrap=True,

@@ -22,7 +22,7 @@ def check_writable(out: Path) -> None:
     home = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
     if not home.is_dir():
         raise ValueError(
-            f"path is {os.fspath(out)!r}, but {os.fspath(home)!r} is a file; give another directory"
+            f"{os.fspath(out)!r} cannot be made, as {os.fspath(home)!r} is a file; give another directory"
         )
     if not os.access(home, os.W_OK | os.X_OK):
-        raise ValueError(f"path is {os.fspath(out)!r}, which may not be written to; give another directory")
+        raise ValueError(f"{os.fspath(out)!r} cannot be written to; give another directory")

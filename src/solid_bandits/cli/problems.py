@@ -65,7 +65,7 @@ def choose(
         # Whole numbers stay whole on their way here.
         return Chosen(kind, kind, problems.random(**given))  # type: ignore[arg-type]
     if not Path(source).exists() and Path(source).suffix != ".npz":
-        raise ValueError(f"problem is {source!r}; give toy, random, or the name of an .npz file")
+        raise ValueError(f"problem must be toy, random, or the name of an .npz file, got {source!r}")
     return Chosen(kind, Path(source).name, Problem.load(source))
 
 
@@ -75,4 +75,6 @@ def _refuse_stray_options(kind: str, options: dict[str, dict[str, float | None]]
         for name, value in values.items():
             if value is not None and name not in options[kind]:
                 option = spelling.get(name, "--" + name.replace("_", "-"))
-                raise ValueError(f"{option} is {value}, but it belongs to the {other} problem; leave it out")
+                raise ValueError(
+                    f"{option} belongs to the {other} problem, got {value} for {kind}; leave it out"
+                )

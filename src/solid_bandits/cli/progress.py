@@ -6,7 +6,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from solid_bandits._words import duration
+from solid_bandits._words import count, duration, fixed
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -47,11 +47,11 @@ class Display:
         """Start: so many tasks, so many of them kept from before, so many CPU seconds estimated for the rest."""
         self.tasks, self.kept, self.done, self.estimated = tasks, kept, kept, seconds
         if kept:
-            self.say(f"{kept:,} of {tasks:,} tasks are done already")
+            self.say(f"{kept:,} of {tasks:,} tasks are already done")
         if kept < tasks:
             self.say(
-                f"{tasks - kept:,} tasks to do, about {duration(seconds / self.workers)} on {self.workers} "
-                f"{'worker' if self.workers == 1 else 'workers'} (estimate; compiling comes on top the first time)"
+                f"{count(tasks - kept, 'task')} to do, about {duration(seconds / self.workers)} on "
+                f"{count(self.workers, 'worker')} (estimate; compiling comes on top the first time)"
             )
             self.bar.start()
             self.task = self.bar.add_task("compiling", total=tasks, completed=kept, speed="", left="")
@@ -71,7 +71,7 @@ class Display:
         self.steps += steps
         self.estimate_done += seconds
         elapsed = max(now - self.clock, 1e-3)
-        speed = f"{self.steps / elapsed:,.0f} steps/s"
+        speed = f"{fixed(self.steps / elapsed, 0)} steps/s"
         pace = elapsed / self.estimate_done if self.estimate_done > 0 else 1.0 / self.workers
         left = max(self.estimated - self.estimate_done, 0.0) * pace
         words = "" if self.done == self.tasks else f"{duration(left)} left"

@@ -35,18 +35,19 @@ def reproduce(
         bool, typer.Option("--list", help="List the experiments with size and estimated time, and exit.")
     ] = False,
 ) -> None:
-    """Play experiments and report on the paper's claims; run it again after an interruption and it goes on.
+    """Play experiments and report on the paper's claims; rerun after an interruption to resume.
 
     Writes results, one figure per experiment, report.html and report.md into the directory.
     """
-    from solid_bandits.experiments.experiment import NAMES, load
+    from solid_bandits.experiments.names import NAMES
+    from solid_bandits.experiments.reader import load
 
     if list_:
         _list(experiment or [*NAMES])
         return
     if not experiment:
         raise typer.TyperException(
-            f"no experiment named; give all, a .toml file, or one of {', '.join(NAMES)}"
+            f"experiment is missing; give all, a .toml file, or one of {', '.join(NAMES)}"
         )
     with bad_arguments():
         chosen = [load(name, scale) for name in _names(experiment)]
@@ -63,12 +64,12 @@ def report(
 
 
 def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
+    from solid_bandits._files import StoreError
     from solid_bandits.cli.progress import Display
     from solid_bandits.experiments.engine import play
-    from solid_bandits.experiments.store import StoreError
     from solid_bandits.workers import WorkersLostError
 
-    again = "what is finished is kept; the same command goes on from here"
+    again = "finished tasks are saved; rerun to resume"
     with Display(workers.count) as display:
         try:
             play(chosen, out, workers, display)
@@ -77,14 +78,14 @@ def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
         except KeyboardInterrupt:
             # The display has the counts; main() turns the interrupt into the exit status.
             display.say(
-                f"interrupted after {display.done:,} of {display.tasks:,} tasks, all kept in {out}; {again}"
+                f"interrupted after {display.done:,} of {display.tasks:,} tasks, saved in {out}; {again}"
             )
             raise
         except WorkersLostError as error:
             raise typer.TyperException(f"{error}; {again}") from None
         except OSError as error:
             raise typer.TyperException(
-                f"{out} cannot be written to ({error.strerror or error}); {again} once there is room"
+                f"{out} cannot be written to ({error.strerror or error}); {again}"
             ) from None
         finally:
             close = getattr(workers, "close", None)
@@ -102,19 +103,20 @@ def _workers(backend: str, address: str | None, jobs: int | None) -> "Workers":
         if address is None:
             raise ValueError("address is missing; give --address HOST:PORT of the Dask scheduler")
         if jobs is not None:
-            raise ValueError(f"jobs is {jobs}, but the cluster has its own workers; leave it out")
+            raise ValueError(
+                f"jobs must be left out with --backend dask, whose workers are the cluster's, got {jobs}"
+            )
         return DaskCluster(address)
     if address is not None:
-        raise ValueError(f"address is {address!r}, which belongs to --backend dask; leave it out")
+        raise ValueError(f"address belongs to --backend dask, got {address!r}; leave it out")
     return Processes(jobs)
 
 
 def _names(given: list[str]) -> list[str]:
     """The names meant, each once."""
-    from solid_bandits.experiments.experiment import NAMES, ON_THEIR_OWN
+    from solid_bandits.experiments.names import ALL
 
-    every = [name for name in NAMES if name not in ON_THEIR_OWN]
-    return list(dict.fromkeys(name for one in given for name in (every if one == "all" else [one])))
+    return list(dict.fromkeys(name for one in given for name in (ALL if one == "all" else [one])))
 
 
 def _list(names: list[str]) -> None:
@@ -124,7 +126,8 @@ def _list(names: list[str]) -> None:
 
     from solid_bandits._words import duration
     from solid_bandits.experiments.estimate import experiment_seconds
-    from solid_bandits.experiments.experiment import ON_THEIR_OWN, SCALES, load
+    from solid_bandits.experiments.names import ON_THEIR_OWN, SCALES
+    from solid_bandits.experiments.reader import load
 
     cores = os.cpu_count() or 1
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
@@ -157,15 +160,13 @@ def _count(steps: int) -> str:
 def _report(out: Path) -> None:
     from rich.console import Console
 
-    from solid_bandits.experiments.engine import outcomes
+    from solid_bandits.experiments.outcomes import outcomes
     from solid_bandits.report.directory import write_report
     from solid_bandits.report.verdicts import verdict_table
 
     found = outcomes(out)
     if not found:
-        raise ValueError(
-            f"directory is {os.fspath(out)!r}, which holds no finished experiment; run reproduce first"
-        )
+        raise ValueError(f"{os.fspath(out)!r} holds no finished experiment; run reproduce first")
     written = write_report(found, out)
     console = Console()
     console.print(verdict_table(found))

@@ -4,7 +4,7 @@ from solid_bandits.experiments.experiment import Experiment
 from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.oam import OAM
 from solid_bandits.problem import Problem
-from solid_bandits.simulation import Plan
+from solid_bandits.simulation import Block, Plan
 
 # CPU microseconds of a step: (once, per pair of context and arm, per pair and dimension), fitted by eye to the runs
 # behind docs/reproduction.md and docs/jester.md. A policy that is not here costs as much as the most expensive.
@@ -37,6 +37,13 @@ def plan_seconds(plan: Plan) -> dict[str, float]:
     """CPU seconds of one run, label -> seconds."""
     problem = plan.problem_of(0)
     return {label: plan.horizon * step_seconds(policy, problem) for label, policy in plan.policies.items()}
+
+
+def task_seconds(plan: Plan, task: Block | str) -> float:
+    """CPU seconds of one task: a block of runs, or the lower bound of each problem."""
+    if isinstance(task, Block):
+        return plan_seconds(plan)[task.policy] * task.runs
+    return 0.01 * (1 if plan.fixed else plan.runs)
 
 
 def experiment_seconds(experiment: Experiment) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 from solid_bandits._types import Plain
 from solid_bandits.results import Results
+from solid_bandits.statistics.estimate import Estimate
 
 OURS = "ours"
 """The source of a claim that is not the paper's."""
@@ -18,14 +19,14 @@ class Claim:
     Args:
         text: the sentence, in the source's words as far as they can be checked.
         source: where it stands, such as "Section 6, toy"; "ours" where it is not the paper's.
-        rule: how it is judged, a key of `claims.RULES`.
-        metric: what is compared, a key of `claims.METRICS`.
+        rule: how it is judged, a key of `rules.RULES`.
+        metric: what is compared, a key of `statistics.metrics.METRICS`.
         policies: the policies that the sentence is about.
         against: those that it sets them against.
         beside: further policies, compared in the same way and shown, but not part of the verdict.
         parts: labels of the parts it speaks of, in order; all of them if empty.
         at: where in the run the metric is read, as a share of the horizon.
-        margin: what counts as the same, as a share of what is compared with, or the rule's limit: see `claims.RULES`.
+        margin: what counts as the same, as a share of what is compared with, or the rule's limit: see `rules.RULES`.
         arm: (context, arm) that the rule "allocation" speaks of, counted from 0.
 
     """
@@ -64,19 +65,15 @@ class Comparison:
     """One number that a verdict rests on.
 
     Args:
-        what: the number in words, such as "regret of LinUCB less that of SOLID, ρ(x₁) = 0.5".
-        estimate: the number; None where the results do not hold it.
-        low: lower end of its interval, None where it is unknown.
-        high: upper end.
+        what: the number in words, such as "regret of LinUCB - regret of SOLID, ρ(x₁) = 0.5".
+        estimate: the number and its interval; its value is None where the results do not hold it.
         answer: what this number alone says.
         counted: whether it is part of the verdict, or only shown beside it.
 
     """
 
     what: str
-    estimate: float | None
-    low: float | None
-    high: float | None
+    estimate: Estimate
     answer: Answer
     counted: bool = True
 
@@ -90,6 +87,16 @@ class Verdict:
     rule: str
     """The rule in words, margins and levels included."""
     comparisons: tuple[Comparison, ...]
+
+    @property
+    def counted(self) -> list[Comparison]:
+        """The comparisons that are part of the verdict."""
+        return [comparison for comparison in self.comparisons if comparison.counted]
+
+    @property
+    def deciding(self) -> list[Comparison]:
+        """The comparisons that made the verdict what it is."""
+        return [one for one in self.counted if one.answer == self.answer] or self.counted
 
 
 @dataclass(frozen=True)

@@ -13,23 +13,33 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from solid_bandits._files import (
+    FORMAT,
+    MANIFEST_FILE,
+    TABLE_FILE,
+    StoreError,
+    read_json,
+    remove_unfinished,
+    write_json,
+)
 from solid_bandits._types import Plain
 from solid_bandits.loop import Trace
-from solid_bandits.results import MANIFEST_FILE, TABLE_FILE, Results, write_whole
-from solid_bandits.simulation import Block, Plan, Played, put_together, seconds_by_policy
+from solid_bandits.simulation import Block, Plan, Played
+from solid_bandits.simulation.assembly import assemble, seconds_by_policy, versions
+from solid_bandits.simulation.block import blocks
 from solid_bandits.workers import identity
 
 CONFIGURATION_FILE = "configuration.json"
 TASKS = "tasks"
 LOCK_FILE = ".lock"
 
-
-class StoreError(ValueError):
-    """A directory cannot be used: it is in use, may not be written to, or holds something else."""
+BOUND = "bound"
+"""The task that computes v*."""
 
 
 @contextmanager
@@ -47,7 +57,7 @@ def locked(out: Path) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise StoreError(
-            f"{os.fspath(out)!r} may not be written to ({error.strerror or error}); give another directory"
+            f"{os.fspath(out)!r} cannot be written to ({error.strerror or error}); give another directory"
         ) from None
     try:
         yield
@@ -56,14 +66,21 @@ def locked(out: Path) -> Iterator[None]:
 
 
 class Store:
-    """The directory of one part: what is done of its plan.
+    """The directory of one part: a sink of its finished tasks.
 
     Raises a StoreError if the directory holds anything of another plan, or of other code.
+
+    Args:
+        directory: of the part.
+        plan: what is played.
+        jobs: how many workers play it, for the manifest.
+
     """
 
-    def __init__(self, directory: Path, plan: Plan) -> None:
+    def __init__(self, directory: Path, plan: Plan, jobs: int) -> None:
         self.directory = directory
         self.plan = plan
+        self.jobs = jobs
         self.configuration = json.loads(json.dumps(plan.configuration()))
         # The same plan may give other results with other versions, if only in the last bit: they do not mix.
         self.made_by = identity()
@@ -73,7 +90,7 @@ class Store:
                 "configuration" if known.get("configuration") != self.configuration else "version of the code"
             )
             raise StoreError(
-                f"{os.fspath(directory)!r} holds results of another {what}; give another directory, or remove it"
+                f"{os.fspath(directory)!r} holds results of another {what}; remove it or give another directory"
             )
 
     def _known(self) -> Plain | None:
@@ -89,26 +106,21 @@ class Store:
         """Whether the results are there."""
         return (self.directory / MANIFEST_FILE).exists() and (self.directory / TABLE_FILE).exists()
 
-    def open(self) -> None:
-        """Make the directory ready for tasks; what a killed process left half-written goes."""
+    def open(self) -> set[Block | str]:
+        """Make the directory ready for tasks; return those that are done: all of them where the part is complete."""
+        every: list[Block | str] = [*blocks(self.plan), BOUND]
+        if self.complete:
+            self._tidy()
+            return set(every)
         tasks = self.directory / TASKS
         tasks.mkdir(parents=True, exist_ok=True)
         for folder in (self.directory, tasks):
-            sweep(folder)
+            remove_unfinished(folder)
         write_json(
             self.directory / CONFIGURATION_FILE,
             {"configuration": self.configuration, "made_by": self.made_by},
         )
-
-    def tidy(self) -> None:
-        """Remove the tasks of a complete part, if a process was killed before it could."""
-        shutil.rmtree(self.directory / TASKS, ignore_errors=True)
-        (self.directory / CONFIGURATION_FILE).unlink(missing_ok=True)
-
-    def done(self) -> set[Block | str]:
-        """The blocks that are done, and BOUND if that is."""
-        names = {path.name for path in (self.directory / TASKS).glob("*.json")}
-        every: list[Block | str] = [*self.plan.blocks(), BOUND]
+        names = {path.name for path in tasks.glob("*.json")}
         return {task for task in every if self._name(task) in names}
 
     def keep(self, task: Block | str, outcome: Played | Plain) -> None:
@@ -118,27 +130,36 @@ class Store:
                 "seconds": outcome.seconds,
                 "regret": [trace.regret.tolist() for trace in outcome.traces],
                 "explored": [trace.explored.tolist() for trace in outcome.traces],
-                "insides": outcome.insides,
+                "diagnostics": outcome.diagnostics,
             }
-        write_json(self.directory / TASKS / self._name(task), outcome)
+        write_json(self.directory / TASKS / self._name(task), outcome, indent=None)
 
-    def finish(self, manifest: Plain) -> Results:
-        """Put the finished tasks together, write the results, and remove the tasks."""
-        played = {block: self._read(block) for block in self.plan.blocks()}
-        full: Plain = {
-            **manifest,
+    def finish(self) -> None:
+        """Assemble the finished tasks, write the results, and remove the tasks."""
+        if self.complete:
+            return
+        played = {block: self._read(block) for block in blocks(self.plan)}
+        manifest: Plain = {
+            "format": FORMAT,
+            "versions": versions(),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "jobs": self.jobs,
             "configuration": self.configuration,
             "made_by": self.made_by,
             "seconds": seconds_by_policy(self.plan, played),
             "lower_bound": read_json(self.directory / TASKS / self._name(BOUND)),
         }
-        results = put_together(self.plan, played, full)
+        results = assemble(self.plan, played, manifest)
         # Results.save refuses results without a manifest, which a process killed here would have left.
         if not (self.directory / MANIFEST_FILE).exists():
             (self.directory / TABLE_FILE).unlink(missing_ok=True)
         results.save(self.directory)
-        self.tidy()
-        return results
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Remove the tasks of a complete part, also where a process was killed before it could."""
+        shutil.rmtree(self.directory / TASKS, ignore_errors=True)
+        (self.directory / CONFIGURATION_FILE).unlink(missing_ok=True)
 
     def _name(self, task: Block | str) -> str:
         if isinstance(task, str):
@@ -149,41 +170,11 @@ class Store:
 
     def _read(self, block: Block) -> Played:
         content = read_json(
-            self.directory / TASKS / self._name(block), "regret", "explored", "insides", "seconds"
+            self.directory / TASKS / self._name(block), "regret", "explored", "diagnostics", "seconds"
         )
         steps = self.plan.steps
         traces = [
             Trace(steps, np.array(regret), np.array(explored, dtype=np.int64))
             for regret, explored in zip(content["regret"], content["explored"], strict=True)
         ]
-        return Played(traces, content["insides"], content["seconds"])
-
-
-BOUND = "bound"
-"""The task that computes v*."""
-
-
-def write_json(path: Path, content: Plain) -> None:
-    """Write plain data, whole or not at all; numbers come back exactly as they were."""
-    text = json.dumps(content, ensure_ascii=False, indent=None if "regret" in content else 2) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, lambda file: file.write_text(text, encoding="utf-8"))
-
-
-def read_json(path: Path, *keys: str) -> Plain:
-    """Read what `write_json` wrote; a StoreError unless it is a table with these keys."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or not set(keys) <= set(content):
-            raise ValueError(f"it lacks {', '.join(keys) or 'its fields'}")
-    except (OSError, ValueError) as error:
-        raise StoreError(
-            f"{os.fspath(path)!r} cannot be read ({str(error).splitlines()[0]}); remove it and run again"
-        ) from None
-    return content
-
-
-def sweep(folder: Path) -> None:
-    """Remove what a killed process left half-written; its names begin with a dot."""
-    for unfinished in folder.glob(".*.????????.*"):
-        unfinished.unlink(missing_ok=True)
+        return Played(traces, content["diagnostics"], content["seconds"])

@@ -160,6 +160,9 @@ class Policy(ABC):
         """What the policy shows of itself at a checkpoint, as plain data; None if it has nothing to show."""
         return None
 
+    def check_state(self, agent: Any) -> None:
+        """Raise a ValueError if a state read from a file cannot be; shapes and ranges have been checked."""
+
     def with_probabilities(self) -> "Policy":
         """The same policy, its arms drawn so that their probabilities are known; most need nothing for it."""
         return self

@@ -2,34 +2,40 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from solid_bandits.bounds import Curve, LowerBound, LowerBoundAt, PureExploration, curve
-from solid_bandits.problem import Problem
-from solid_bandits.results import write_whole
+from solid_bandits import _words
+from solid_bandits._files import write_json, write_whole
+
+if TYPE_CHECKING:
+    from solid_bandits.bounds import Curve, LowerBound, LowerBoundAt, PureExploration
+    from solid_bandits.problem import Problem
 
 NEGLIGIBLE = 1e-4
 """Pulls below this share of the largest are solver dust, not part of the allocation."""
 
 
 def bound_tables(
-    problem: Problem, answer: LowerBound, pure: PureExploration, at: list[LowerBoundAt]
+    problem: "Problem", answer: "LowerBound", pure: "PureExploration", at: "list[LowerBoundAt]"
 ) -> list[Table]:
     """What `solid-bandits bound` prints: (P) with its bracket, the allocation, and (P_z) at each z."""
     main = Table(
         "quantity", "value", "certified bracket", title="(P): regret >= v* log n", title_justify="left"
     )
     note = "the optimal arms tell all: greedy is enough" if answer.exploration_free else ""
-    main.add_row("v*", f"{answer.value:.6g}", note or _bracket(answer.lower, answer.upper))
+    main.add_row("v*", _words.number(answer.value, 6), note or _words.bracket(answer.lower, answer.upper))
     main.add_row(
-        "z_min, least samples (P_z) is feasible with", f"{pure.z_min:.6g}", _bracket(pure.lower, pure.upper)
+        "z_min, least samples (P_z) is feasible with",
+        _words.number(pure.z_min, 6),
+        _words.bracket(pure.lower, pure.upper),
     )
-    main.add_row("z*, suboptimal pulls per unit of log n", f"{answer.pulls:.6g}", "")
-    main.add_row("z_bar = max_x pulls in x / ρ(x)", f"{answer.z_bar:.6g}", "")
+    main.add_row("z*, suboptimal pulls per unit of log n", _words.number(answer.pulls, 6), "")
+    main.add_row("z_bar = max_x pulls in x / ρ(x)", _words.number(answer.z_bar, 6), "")
     tables = [main]
     if answer.allocation.max() > 0:
         rows = Table(
@@ -45,7 +51,13 @@ def bound_tables(
         order = sorted(map(tuple, kept), key=lambda pair: -answer.allocation[pair] * problem.gaps[pair])
         for context, arm in order[:30]:
             pulls, gap = answer.allocation[context, arm], problem.gaps[context, arm]
-            rows.add_row(str(context), str(arm), f"{gap:.4g}", f"{pulls:.4g}", f"{pulls * gap:.4g}")
+            rows.add_row(
+                str(context),
+                str(arm),
+                _words.number(gap, 4),
+                _words.number(pulls, 4),
+                _words.number(pulls * gap, 4),
+            )
         if len(order) > 30:
             rows.caption = f"and {len(order) - 30} more"
         tables.append(rows)
@@ -54,18 +66,24 @@ def bound_tables(
             "z", "u*(z)", "certified bracket", "u*(z) / v*", "λ*", title="(P_z)", title_justify="left"
         )
         for one in at:
-            ratio = f"{one.value / answer.value:.4g}" if answer.value > 0 else "-"
-            bracket = _bracket(one.lower, one.upper)
-            values.add_row(f"{one.z:g}", f"{one.value:.6g}", bracket, ratio, f"{one.multiplier:.4g}")
+            ratio = _words.number(one.value / answer.value, 4) if answer.value > 0 else "-"
+            bracket = _words.bracket(one.lower, one.upper)
+            values.add_row(
+                f"{one.z:g}", _words.number(one.value, 6), bracket, ratio, _words.number(one.multiplier, 4)
+            )
         tables.append(values)
     return tables
 
 
 def write_bound(
-    problem: Problem, answer: LowerBound, pure: PureExploration, at: list[LowerBoundAt], out: Path
+    problem: "Problem",
+    answer: "LowerBound",
+    pure: "PureExploration",
+    at: "list[LowerBoundAt]",
+    drawn: "Curve",
+    out: Path,
 ) -> None:
-    """Write bound.png (allocation and u*(z)) and bound.json into the directory `out`."""
-    drawn = curve(problem)
+    """Write bound.png (the allocation, and u*(z) as `drawn`) and bound.json into the directory `out`."""
     write_whole(out / "bound.png", lambda path: bound_figure(problem, drawn).savefig(path, dpi=300))
     data = {
         "problem": repr(problem),
@@ -95,11 +113,10 @@ def write_bound(
             for one in at
         ],
     }
-    text = json.dumps(data, indent=2) + "\n"
-    write_whole(out / "bound.json", lambda path: path.write_text(text, encoding="utf-8"))
+    write_json(out / "bound.json", data)
 
 
-def check_bound_free(out: Path, problem: Problem) -> None:
+def check_bound_free(out: Path, problem: "Problem") -> None:
     """Raise a ValueError if `out` holds the bound of another problem."""
     path = out / "bound.json"
     if path.exists():
@@ -108,12 +125,10 @@ def check_bound_free(out: Path, problem: Problem) -> None:
         except (OSError, ValueError, KeyError, TypeError):
             known = None
         if known != problem.fingerprint:
-            raise ValueError(
-                f"path is {str(out)!r}, which holds the bound of another problem; give a new directory"
-            )
+            raise ValueError(f"{str(out)!r} holds the bound of another problem; give a new directory")
 
 
-def bound_figure(problem: Problem, drawn: Curve) -> Figure:
+def bound_figure(problem: "Problem", drawn: "Curve") -> Figure:
     """Left: pulls per unit of log n of each suboptimal arm in each context. Right: u*(z) falling to v*."""
     figure = Figure(figsize=(7.0, 2.9), layout="constrained")
     FigureCanvasAgg(figure)
@@ -130,15 +145,22 @@ def bound_figure(problem: Problem, drawn: Curve) -> Figure:
     if problem.n_arms * problem.n_contexts <= 60:
         top = max(allocation.max(), 1e-300)
         for context, arm in np.ndindex(allocation.shape):
-            value = allocation[context, arm]
-            text = "best" if best[context, arm] else (f"{value:.3g}" if value > NEGLIGIBLE * top else "0")
+            value = float(allocation[context, arm])
+            text = (
+                "best" if best[context, arm] else (_words.number(value) if value > NEGLIGIBLE * top else "0")
+            )
             colour = "white" if value > 0.6 * top else "0.25"
             left.text(arm, context, text, ha="center", va="center", fontsize=7, color=colour)
     right.plot(drawn.z, drawn.value, color="#0072B2", label="u*(z)")
     if drawn.bound.value > 0:
-        right.axhline(drawn.bound.value, color="0.3", dashes=(4, 2), label=f"v* = {drawn.bound.value:.4g}")
+        right.axhline(
+            drawn.bound.value, color="0.3", dashes=(4, 2), label=f"v* = {_words.number(drawn.bound.value, 4)}"
+        )
     right.axvline(
-        drawn.exploration.z_min, color="#D55E00", lw=1, label=f"z_min = {drawn.exploration.z_min:.4g}"
+        drawn.exploration.z_min,
+        color="#D55E00",
+        lw=1,
+        label=f"z_min = {_words.number(drawn.exploration.z_min, 4)}",
     )
     right.set(xscale="log", xlabel="z, samples per unit of log n", title="regret per unit of log n")
     # Near z_min the curve may be many times v*: the approach to v* is what is to be seen.
@@ -152,11 +174,3 @@ def bound_figure(problem: Problem, drawn: Curve) -> Figure:
 def _whole_ticks(axis: object, count: int) -> None:
     step = max(1, count // 10)
     axis.set_ticks(list(range(0, count, step)))  # type: ignore[attr-defined]
-
-
-def _bracket(lower: float, upper: float) -> str:
-    """Both ends with as many digits as tell them apart."""
-    for digits in range(4, 16):
-        if f"{lower:.{digits}g}" != f"{upper:.{digits}g}":
-            return f"[{lower:.{digits + 1}g}, {upper:.{digits + 1}g}]"
-    return f"[{lower:.6g}, {upper:.6g}]"

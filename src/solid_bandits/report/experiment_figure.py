@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from solid_bandits import _words
 from solid_bandits.experiments.outcome import Outcome
 from solid_bandits.report.figure import (
     BOUND_DASH,
@@ -18,7 +19,6 @@ from solid_bandits.report.figure import (
     WIDTH,
     add_legend,
     bound_end,
-    bound_text,
     draw_bound,
     draw_policies,
     dress,
@@ -29,7 +29,6 @@ from solid_bandits.report.figure import (
 )
 from solid_bandits.report.palette import Look, looks
 from solid_bandits.report.scale import Scale, regret_scale
-from solid_bandits.results import Results
 
 # Up to this many parts are stacked in a journal's column; more take the width of two.
 STACKED = 3
@@ -66,7 +65,7 @@ def experiment_figure(outcome: Outcome) -> Figure:
     """
     if len(outcome.parts) == 1:
         ((label, results),) = outcome.parts.items()
-        bound = bound_of(results)
+        bound = results.bound
         return regret_figure(results, bound, label, _scale(results.summary(), bound))
     styles = looks(outcome.policies)
     summaries = {label: results.summary() for label, results in outcome.parts.items()}
@@ -76,7 +75,7 @@ def experiment_figure(outcome: Outcome) -> Figure:
     for axes, (label, summary) in zip(panels, summaries.items(), strict=True):
         if len(horizons) > 1:
             axes.set_xscale("log")
-        bound = bound_of(outcome.parts[label])
+        bound = outcome.parts[label].bound
         scale = _scale(summary, bound)
         draw_policies(axes, summary, scale, styles, {policy: text_of(policy) for policy in styles})
         if bound is not None:
@@ -90,7 +89,7 @@ def experiment_figure(outcome: Outcome) -> Figure:
     # The notes make the figure higher, not the panels lower.
     rows = [max(notes[first : first + columns]) for first in range(0, len(notes), columns)]
     figure.set_figheight(figure.get_figheight() + sum(rows) * NOTE_LINE / 72)
-    bounded = any(bound_of(results) is not None for results in outcome.parts.values())
+    bounded = any(results.bound is not None for results in outcome.parts.values())
     legend = add_legend(figure, _legend_lines(styles, bounded))
     # One label for all panels, beside the middle of them and not of the figure.
     height = figure.get_figheight()
@@ -102,12 +101,6 @@ def experiment_figure(outcome: Outcome) -> Figure:
 def write_experiment_figure(outcome: Outcome, path: str | os.PathLike[str]) -> None:
     """Write `experiment_figure` to `path`, as its suffix says (.png, .pdf, .svg), whole or not at all."""
     save_figure(experiment_figure(outcome), path)
-
-
-def bound_of(results: Results) -> float | None:
-    """v* as the manifest has it, None where there is none."""
-    value: float | None = (results.manifest.get("lower_bound") or {}).get("value")
-    return value
 
 
 def _lay_out(parts: int, shared_time: bool) -> tuple[Figure, list[Axes]]:
@@ -175,9 +168,9 @@ def _legend_lines(styles: Mapping[str, Look], bounded: bool) -> list[Line2D]:
 
 def _leaving(summary: pl.DataFrame, scale: Scale, bound: float | None) -> list[str]:
     """What leaves the axis, each as a few words that are not to be broken."""
-    words = [f"{text_of(policy)} ({value:,.0f})" for policy, value in scale.off_scale.items()]
+    words = [f"{text_of(policy)} ({_words.number(value)})" for policy, value in scale.off_scale.items()]
     if bound is not None and bound_end(summary, bound) > scale.top:
-        words.append(f"$v^* \\log t$ ({bound_end(summary, bound):,.0f})")
+        words.append(f"$v^* \\log t$ ({_words.number(bound_end(summary, bound))})")
     return words + [f"band of {text_of(policy)}" for policy in scale.cut]
 
 
@@ -193,7 +186,7 @@ def _head(axes: Axes, label: str, bound: float | None, leaving: list[str]) -> in
         else []
     )
     pad = TITLE_PAD + NOTE_LINE * len(lines)
-    value = "" if bound is None else f"$v^*$ = {bound_text(bound)}"
+    value = "" if bound is None else f"$v^*$ = {_words.number(bound)}"
     title = label
     while len(title) > 1 and _width(axes, text_of(title), TEXT) + _width(axes, value, SMALL) > room - SMALL:
         title = title.rstrip("…")[:-1] + "…"

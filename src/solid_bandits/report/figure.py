@@ -16,9 +16,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
+from solid_bandits import _words
+from solid_bandits._files import write_whole
 from solid_bandits.report.palette import BAND_OPACITY, Look, looks
 from solid_bandits.report.scale import Scale, regret_scale
-from solid_bandits.results import Results, write_whole
+from solid_bandits.results import Results
 
 # Drawn at the width of a journal's column, where the text has its final size; the resolution makes the same
 # drawing good on a slide. The panels lie above each other because two beside each other are too small there.
@@ -153,11 +155,6 @@ def bound_end(summary: pl.DataFrame, bound: float) -> float:
     return bound * math.log(_last(summary))
 
 
-def bound_text(bound: float) -> str:
-    """v* in three figures, without an exponent."""
-    return f"{bound:.3g}" if bound < 1000 else f"{bound:,.0f}"
-
-
 def dress(axes: Axes, summary: pl.DataFrame, scale: Scale) -> None:
     """Limits, ticks, grid and spines."""
     last = _last(summary)
@@ -217,13 +214,13 @@ def add_legend(figure: Figure, lines: Sequence[Line2D]) -> float:
 def _name(policy: str, scale: Scale) -> str:
     name = text_of(policy)
     if policy in scale.off_scale:
-        return f"{name} (off scale: {scale.off_scale[policy]:,.0f})"
+        return f"{name} (off scale: {_words.number(scale.off_scale[policy])})"
     return f"{name} (band cut)" if policy in scale.cut else name
 
 
 def _bound_name(bound: float, end: float, scale: Scale) -> str:
-    name = f"bound $v^* \\log t$, $v^*$ = {bound_text(bound)}"
-    return f"{name} (off scale: {end:,.0f})" if end > scale.top else name
+    name = f"bound $v^* \\log t$, $v^*$ = {_words.number(bound)}"
+    return f"{name} (off scale: {_words.number(end)})" if end > scale.top else name
 
 
 def _last(summary: pl.DataFrame) -> int:

@@ -1,4 +1,4 @@
-"""What the pages are put together from: their files, embedded data, policies' heads, facts. All text is escaped."""
+"""What the pages are assembled from: their files, embedded data, policies' heads, facts. All text is escaped."""
 
 import json
 from collections.abc import Mapping

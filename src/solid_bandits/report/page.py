@@ -10,13 +10,17 @@ from string import Template
 import polars as pl
 from plotly.offline import get_plotlyjs
 
+from solid_bandits import _words
+from solid_bandits._files import write_text
 from solid_bandits._types import Plain
 from solid_bandits.report import markup, standings
-from solid_bandits.report.insides import insides_data
+from solid_bandits.report.diagnostics import diagnostics_data
 from solid_bandits.report.markup import embedded, policy_head, read_part, swatch
 from solid_bandits.report.palette import BAND_OPACITY, looks
 from solid_bandits.report.scale import regret_scale
-from solid_bandits.results import Results, write_whole
+from solid_bandits.results import Results
+from solid_bandits.statistics.summary import last_step
+from solid_bandits.statistics.summary import standings as ranked_table
 
 # Quartiles of a handful of runs say less than the runs themselves: no box below this number.
 _LEAST_BOXED = 5
@@ -31,15 +35,14 @@ def write_page(results: Results, path: str | os.PathLike[str], bound: float | No
         bound: v*, the constant of the regret lower bound: v* log t is drawn as a dashed line.
 
     """
-    text = _page(results, bound)
-    write_whole(Path(path), lambda file: file.write_text(text, encoding="utf-8"))
+    write_text(Path(path), _page(results, bound))
 
 
 def page_data(results: Results, bound: float | None = None) -> Plain:
-    """What the page's charts are drawn from: the summary, each run's final regret, the looks, SOLID's insides."""
+    """What the page's charts are drawn from: the summary, each run's final regret, the looks, SOLID's diagnostics."""
     summary = results.summary()
     scale = regret_scale(summary, bound)
-    last = results.table.filter(pl.col("step") == pl.col("step").max())
+    last = last_step(results.table)
     policies: list[Plain] = []
     for policy, look in looks(results.policies).items():
         curve = summary.filter(pl.col("policy") == policy)
@@ -60,7 +63,7 @@ def page_data(results: Results, bound: float | None = None) -> Plain:
                 "final": runs["regret"].to_list(),
             }
         )
-    ranked = standings.standings(results)["policy"].to_list()
+    ranked = ranked_table(results.table)["policy"].to_list()
     return {
         "policies": policies,
         "order": [results.policies.index(policy) for policy in ranked],
@@ -68,13 +71,13 @@ def page_data(results: Results, bound: float | None = None) -> Plain:
         "band_opacity": BAND_OPACITY,
         "boxes": min(len(policy["run"]) for policy in policies) >= _LEAST_BOXED,
         "bound": None if bound is None else _bound(summary["step"].unique().sort().to_list(), bound),
-        "insides": insides_data(results),
+        "diagnostics": diagnostics_data(results),
     }
 
 
 def _bound(steps: list[int], bound: float) -> Plain:
     return {
-        "label": f"lower bound v* log t, v* = {bound:.3g}",
+        "label": f"lower bound v* log t, v* = {_words.number(bound)}",
         "swatch": swatch("currentColor", "dash"),
         "step": steps,
         "value": [bound * math.log(step) for step in steps],
@@ -86,13 +89,11 @@ def _page(results: Results, bound: float | None) -> str:
     problem = configuration.get("problem", {})
     name, description = problem.get("name", "a problem"), problem.get("description", "")
     facts = [
-        f"{configuration['horizon']:,} steps",
-        f"{configuration['runs']:,} runs" if configuration["runs"] > 1 else "1 run",
+        _words.count(results.horizon, "step"),
+        _words.count(results.runs, "run"),
         f"seed {configuration['seed']}",
     ]
-    band_note = (
-        "Bands: 95% Student intervals of the mean." if configuration["runs"] > 1 else "One run: no bands."
-    )
+    band_note = "Bands: 95% Student intervals of the mean." if results.runs > 1 else "One run: no bands."
     data = page_data(results, bound)
     spread_note = "Final regret of each run: a dot is a run."
     if data["boxes"]:
@@ -100,7 +101,7 @@ def _page(results: Results, bound: float | None) -> str:
             "Final regret of each run: a dot is a run, the box holds the middle half, the line in it is the median. "
             "A heavy tail shows here and not in a mean."
         )
-    scripts = ["chart.js", "curves.js", "page.js"] + (["insides.js"] if data["insides"] else [])
+    scripts = ["chart.js", "curves.js", "page.js"] + (["diagnostics.js"] if data["diagnostics"] else [])
     return Template(read_part("page.html")).substitute(
         title=escape(f"Regret on {name}: {description}".removesuffix(": ")),
         heading=escape(f"Regret on {name}"),
@@ -109,7 +110,7 @@ def _page(results: Results, bound: float | None) -> str:
         band_note=band_note,
         spread_note=spread_note,
         standings=_standings(results, bound),
-        insides=read_part("insides.html") if data["insides"] else "",
+        diagnostics=read_part("diagnostics.html") if data["diagnostics"] else "",
         configuration=_configuration(results.manifest),
         data=embedded(data),
         style=read_part("page.css"),
@@ -120,14 +121,14 @@ def _page(results: Results, bound: float | None) -> str:
 
 def _standings(results: Results, bound: float | None) -> str:
     rows, styles = standings.rows(results), looks(results.policies)
-    seconds = results.manifest.get("seconds")
+    seconds = results.seconds
     heads = ["mean regret", "95% interval", "difference to best (paired 95%)", "exploring rounds", "runs"]
     if seconds:
-        heads.append("CPU seconds")
+        heads.append("CPU time")
     body = []
     for policy, *cells in rows:
         if seconds:
-            cells.append(f"{seconds[policy]:,.1f}" if policy in seconds else "")
+            cells.append(_words.duration(seconds[policy]) if policy in seconds else "")
         tags = (
             f'<td data-label="{head}">{escape(cell)}</td>' for head, cell in zip(heads, cells, strict=True)
         )
@@ -138,9 +139,7 @@ def _standings(results: Results, bound: float | None) -> str:
         body.append(
             f'<tr><th>{standings.BOUND_LABEL}</th><td data-label="{heads[0]}">{value}</td>{rest}</tr>'
         )
-    tied = any(row.difference.startswith(standings.TIE) for row in rows)
-    notes = ([standings.TIE_NOTE] if tied else []) + ([standings.BOUND_NOTE] if bound is not None else [])
-    note = "".join(f'<p class="note">{escape(text)}</p>' for text in notes)
+    note = "".join(f'<p class="note">{escape(text)}</p>' for text in standings.notes(rows, bound))
     return (
         '<table class="numbers stack"><thead><tr><th>policy</th>'
         + "".join(f"<th>{head.replace(' (', '<br>(')}</th>" for head in heads)
@@ -158,7 +157,7 @@ def _configuration(manifest: Plain) -> str:
     if "started" in manifest:
         facts["started"] = str(manifest["started"]).replace("T", " ")
     if "wall_seconds" in manifest:
-        facts["wall time"] = f"{manifest['wall_seconds']:,.1f} s"
+        facts["wall time"] = _words.duration(manifest["wall_seconds"])
     body = "".join(
         f'<tr>{policy_head(policy, styles[policy])}<td class="parameters">{markup.parameters(parameters)}</td></tr>'
         for policy, parameters in configuration["policies"].items()

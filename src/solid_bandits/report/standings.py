@@ -1,53 +1,22 @@
-"""Where the policies stand at the last step: means, and paired differences to the best."""
+"""Where the policies stand at the last step, in words: the same on the terminal and on the page."""
 
 import math
 from typing import NamedTuple
 
-import polars as pl
-
+from solid_bandits import _words
 from solid_bandits.results import Results
+from solid_bandits.statistics.summary import standings
 
+BOUND_LABEL = "bound v* log n"
+BOUND_NOTE = "the lower bound is asymptotic: at a finite n a policy may lie below it"
 
-def paired_differences(results: Results, to: str, confidence: float = 0.95) -> pl.DataFrame:
-    """Final regret of each policy less that of `to`, run by run: policy, difference, difference_low, difference_high.
-
-    Run r of every policy sees the same contexts and the same noise, so the difference within a run is free of
-    what the runs have in common, and its interval is narrower than two separate intervals suggest. Each interval
-    stands alone: nothing corrects for the number of policies, nor for `to` having been chosen by its regret.
-    The interval is null with fewer than two common runs.
-    """
-    last = results.table.filter(pl.col("step") == pl.col("step").max())
-    reference = last.filter(pl.col("policy") == to).select("run", pl.col("regret").alias("reference"))
-    paired = (
-        last.filter(pl.col("policy") != to)
-        .join(reference, on="run", maintain_order="left")
-        .with_columns(pl.col("regret") - pl.col("reference"))
-    )
-    # A difference of regrets has the same columns as a regret: the same summary gives its Student interval.
-    return (
-        Results(paired, results.manifest)
-        .summary(confidence)
-        .select(
-            "policy",
-            pl.col("mean").alias("difference"),
-            pl.col("low").alias("difference_low"),
-            pl.col("high").alias("difference_high"),
-        )
-    )
-
-
-def standings(results: Results, confidence: float = 0.95) -> pl.DataFrame:
-    """`Results.final` in order of mean regret, the best first, with the paired differences to the best.
-
-    The differences are null for the best itself.
-    """
-    final = results.final(confidence).sort("mean", maintain_order=True)
-    differences = paired_differences(results, final["policy"][0], confidence)
-    return final.join(differences, on="policy", how="left", maintain_order="left")
+# Marks a difference whose interval holds 0.
+TIE = "~"
+TIE_NOTE = f"{TIE} the paired interval holds 0: not told apart from the best"
 
 
 class Row(NamedTuple):
-    """A policy's standing in words, the same on the terminal and on the page."""
+    """A policy's standing."""
 
     policy: str
     mean: str
@@ -57,27 +26,13 @@ class Row(NamedTuple):
     runs: str
 
 
-BOUND_LABEL = "bound v* log n"
-BOUND_NOTE = "the lower bound is asymptotic: at a finite n a policy may lie below it"
-
-
-def bound_at_horizon(results: Results, bound: float) -> str:
-    """v* log n in words, n the last step."""
-    return f"{bound * math.log(results.manifest['configuration']['horizon']):,.4g}"
-
-
-# Marks a difference whose interval holds 0.
-TIE = "~"
-TIE_NOTE = f"{TIE} the paired interval holds 0: not told apart from the best"
-
-
 def rows(results: Results) -> list[Row]:
-    """The standings in words, in order of mean regret."""
-    table = standings(results)
-    digits = _digits(table["mean"].to_list())
+    """The standings in order of mean regret."""
+    table = standings(results.table)
+    places = _places(table["mean"].to_list())
 
     def number(value: float, sign: str = "") -> str:
-        return f"{value:{sign},.{digits if abs(value) < 1000 else 0}f}"
+        return _words.fixed(value, places if abs(value) < 1000 else 0, sign)
 
     def interval(low: float | None, high: float | None) -> str:
         return "one run" if low is None or high is None else f"[{number(low)}, {number(high)}]"
@@ -98,14 +53,25 @@ def rows(results: Results) -> list[Row]:
             difference="best"
             if place == 0
             else difference(row["difference"], row["difference_low"], row["difference_high"]),
-            explored=f"{row['explored']:,.0f}",
+            explored=_words.fixed(row["explored"], 0),
             runs=f"{row['runs']:,}",
         )
         for place, row in enumerate(table.iter_rows(named=True))
     ]
 
 
-def _digits(means: list[float]) -> int:
+def notes(found: list[Row], bound: float | None) -> list[str]:
+    """What is to be said below the rows."""
+    tied = any(row.difference.startswith(TIE) for row in found)
+    return ([TIE_NOTE] if tied else []) + ([BOUND_NOTE] if bound is not None else [])
+
+
+def bound_at_horizon(results: Results, bound: float) -> str:
+    """v* log n in words, n the last step."""
+    return _words.number(bound * math.log(results.horizon))
+
+
+def _places(means: list[float]) -> int:
     """Decimals that show three figures of the smallest positive mean: one number for all, so that columns align."""
     least = min((mean for mean in means if mean > 0), default=1.0)
-    return min(max(2 - math.floor(math.log10(least)), 0), 4)
+    return min(_words.decimals(least, _words.FIGURES), 4)

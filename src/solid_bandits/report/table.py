@@ -15,13 +15,11 @@ def final_table(results: Results, bound: float | None = None) -> Table:
     (common random numbers), with its own interval: that is the one to judge by.
     """
     rows = standings.rows(results)
-    tied = any(row.difference.startswith(standings.TIE) for row in rows)
-    notes = ([standings.TIE_NOTE] if tied else []) + ([standings.BOUND_NOTE] if bound is not None else [])
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
-        caption="\n".join(notes) or None,
+        caption="\n".join(standings.notes(rows, bound)) or None,
         caption_justify="left",
     )
     # Without a least width rich would, on a narrow terminal, squeeze out the one column that may wrap.

@@ -8,6 +8,10 @@ from rich.text import Text
 
 from solid_bandits.experiments.outcome import Answer, Outcome
 
+CLAIM_FIGURES = 3
+"""Of the half-width of an interval that decides: one more than it needs, so that an end near the threshold is seen on
+its side."""
+
 MARKS = {Answer.CONFIRMED: ("✓", "green"), Answer.REFUTED: ("✗", "red"), Answer.UNDECIDED: ("?", "yellow")}
 
 

@@ -1,4 +1,4 @@
-"""What the page shows of SOLID's insides, averaged over runs and set beside the optimum of the lower bound."""
+"""What the page shows of SOLID's diagnostics, averaged over runs and set beside the optimum of the lower bound."""
 
 import math
 from collections.abc import Iterable
@@ -8,6 +8,7 @@ import polars as pl
 
 from solid_bandits._types import Floats, Plain
 from solid_bandits.results import Results
+from solid_bandits.statistics.summary import summarise
 
 _NEEDED = ("multiplier", "normalisation", "explored", "statistic", "threshold", "omega")
 
@@ -51,18 +52,18 @@ class Targets:
         return None if place is None else self.at[place]["multiplier"]
 
 
-def insides_data(results: Results) -> Plain | None:
-    """What the section's charts are drawn from; None where no policy shows SOLID's insides.
+def diagnostics_data(results: Results) -> Plain | None:
+    """What the section's charts are drawn from; None where no policy shows SOLID's diagnostics.
 
     An infinite statistic is null: json knows no infinity.
     """
-    frame = results.insides
+    frame = results.diagnostics
     if frame is None or not set(_NEEDED) <= set(frame.columns):
         return None
     shown = frame.filter(pl.all_horizontal(pl.col(column).is_not_null() for column in _NEEDED))
     targets = Targets(results.manifest)
     policies = [
-        _policy(place, rows.sort("step", "run"), targets, results.manifest)
+        _policy(place, rows.sort("step", "run"), targets)
         for place, label in enumerate(results.policies)
         if not (rows := shown.filter(pl.col("policy") == label)).is_empty()
     ]
@@ -78,7 +79,7 @@ def insides_data(results: Results) -> Plain | None:
             for target in targets.at
         ],
         "context_probs": targets.context_probs.tolist() or None,
-        "lower_bound": (results.manifest.get("lower_bound") or {}).get("value"),
+        "lower_bound": results.bound,
     }
 
 
@@ -96,7 +97,7 @@ def distances(rows: pl.DataFrame, targets: Targets) -> pl.DataFrame:
     return pl.concat(parts).sort("step", "run")
 
 
-def _policy(place: int, rows: pl.DataFrame, targets: Targets, manifest: Plain) -> Plain:
+def _policy(place: int, rows: pl.DataFrame, targets: Targets) -> Plain:
     quartiles = rows.group_by("step", maintain_order=True).agg(
         # The midpoint of two neighbours is the usual median, and is never infinity less infinity.
         pl.col("statistic").quantile(0.5, "midpoint").alias("statistic"),
@@ -113,21 +114,21 @@ def _policy(place: int, rows: pl.DataFrame, targets: Targets, manifest: Plain) -
     return {
         "policy": place,
         "step": quartiles["step"].to_list(),
-        "multiplier": _student(rows, pl.col("multiplier"), manifest),
+        "multiplier": _student(rows, pl.col("multiplier")),
         "multiplier_target": _numbers(targets.multiplier(z) for z in medians),
         "statistic": _quartile_band(quartiles, "statistic"),
         "threshold": _numbers(quartiles["threshold"]),
         "z": _quartile_band(quartiles, "z"),
-        "exploring": _student(rows, pl.col("explored") / pl.col("step"), manifest),
+        "exploring": _student(rows, pl.col("explored") / pl.col("step")),
         "exploring_lately": _exploring_lately(rows),
-        "distance": None if apart.is_empty() else _student(apart, pl.col("distance"), manifest),
+        "distance": None if apart.is_empty() else _student(apart, pl.col("distance")),
         "omega": _checkpoints(rows, dict(zip(quartiles["step"], medians, strict=True)), targets),
     }
 
 
-def _student(rows: pl.DataFrame, value: pl.Expr, manifest: Plain) -> Plain:
-    """Mean and 95% interval over runs: the summary of the regret, of another column."""
-    summary = Results(rows.select("policy", "step", regret=value), manifest).summary()
+def _student(rows: pl.DataFrame, value: pl.Expr) -> Plain:
+    """Mean and 95% interval over runs."""
+    summary = summarise(rows.select("policy", "step", value=value), "value")
     return {"step": summary["step"].to_list()} | {
         name: _numbers(summary[name]) for name in ("mean", "low", "high")
     }

@@ -1,17 +1,17 @@
 "use strict";
-// The section "Inside SOLID": one policy at a time, and its exploration policy at one checkpoint at a time.
+// The section "Diagnostics of SOLID": one policy at a time, and its exploration policy at one checkpoint at a time.
 (() => {
   const { config, data, faint, layout, least, most, state, theme, ticks, timeAxis } = charts;
-  const { policies, targets, context_probs: probs, lower_bound: bound } = data.insides;
-  const element = (id) => document.getElementById(`inside-${id}`);
+  const { policies, targets, context_probs: probs, lower_bound: bound } = data.diagnostics;
+  const element = (id) => document.getElementById(`diagnostics-${id}`);
   const known = (values) => values.filter((value) => value !== null);
   const number = (value, digits = 4) => value.toLocaleString("en", { maximumSignificantDigits: digits });
   const title = (text) => ({ text, standoff: 6, font: { size: 13 } });
-  let inside = policies[0];
+  let subject = policies[0];
 
   // A line with its band; points without an interval have no band.
   function curve(step, values, low, high, name, shape = "linear") {
-    const { colour } = data.policies[inside.policy];
+    const { colour } = data.policies[subject.policy];
     const banded = step.map((_, index) => index).filter((index) => low[index] !== null && high[index] !== null);
     const edge = { x: banded.map((index) => step[index]), mode: "lines", hoverinfo: "skip" };
     const line = { color: colour, simplify: false, shape };
@@ -35,57 +35,57 @@
   });
 
   function chart(id, traces, yaxis) {
-    const last = Math.max(2, inside.step.at(-1)); // an axis of one step has no width
+    const last = Math.max(2, subject.step.at(-1)); // an axis of one step has no width
     const range = state.time === "log" ? [0, Math.log10(last)] : [0, last];
     Plotly.react(element(id), traces, layout({
       margin: { l: 30, r: 16, t: 8, b: 46 }, hovermode: "x unified",
-      xaxis: { ...timeAxis(inside.step), title: title("step t"), range },
+      xaxis: { ...timeAxis(subject.step), title: title("step t"), range },
       yaxis: { automargin: true, exponentformat: "none", separatethousands: true, nticks: 6, ...yaxis },
     }), config);
   }
 
   function drawMultiplier() {
-    const { step, mean, low, high } = inside.multiplier;
-    const target = inside.multiplier_target;
+    const { step, mean, low, high } = subject.multiplier;
+    const target = subject.multiplier_target;
     // A band of few runs may leave the axis; the means and λ* never do.
     const height = 1.08 * Math.max(most(mean), most(known(target)), Math.min(most(known(high)), 2 * most(mean)));
     const traces = curve(step, mean, low, high, "λ");
-    if (known(target).length) traces.unshift(dashed(inside.step, target, "λ*", "hv"));
+    if (known(target).length) traces.unshift(dashed(subject.step, target, "λ*", "hv"));
     chart("multiplier", traces, { range: [0, height > 0 ? height : 1] });
   }
 
   // The first rounds know as good as nothing, over many decades: the axis begins at a hundredth of the threshold, or
   // lower where the second half of the checkpoints would not be seen.
   function drawStatistic() {
-    const { median, low, high } = inside.statistic;
+    const { median, low, high } = subject.statistic;
     const later = median.slice(Math.floor(median.length / 2)).filter((value) => value > 0);
-    const bottom = Math.min(least(inside.threshold) / 100, least(later) / 2);
-    const top = 1.5 * most([...inside.threshold, ...known(median)]);
+    const bottom = Math.min(least(subject.threshold) / 100, least(later) / 2);
+    const top = 1.5 * most([...subject.threshold, ...known(median)]);
     const within = (value) => (value === null ? 10 * top : Math.min(Math.max(value, bottom / 10), 10 * top));
     const shown = median.map((value) => (value === null ? null : Math.max(value, bottom / 10)));
     const traces = [
-      dashed(inside.step, inside.threshold, "β"),
-      ...curve(inside.step, shown, low.map(within), high.map(within), "statistic"),
+      dashed(subject.step, subject.threshold, "β"),
+      ...curve(subject.step, shown, low.map(within), high.map(within), "statistic"),
     ];
     const range = [Math.log10(bottom), Math.log10(top)];
     chart("statistic", traces, { range, ...ticks("log", range[1] - range[0]) });
   }
 
   function drawPhases() {
-    const { median, low, high } = inside.z;
+    const { median, low, high } = subject.z;
     const range = [Math.log10(least(low) / 1.5), Math.log10(1.5 * most(high))];
     const levels = [...new Set([...low, ...median, ...high])];
     const marks = levels.length <= 7
       ? { type: "log", tickvals: levels, ticktext: levels.map((z) => number(z, 3)) }
       : ticks("log", range[1] - range[0]);
-    chart("z", curve(inside.step, median, low, high, "z", "hv"), { range, ...marks });
+    chart("z", curve(subject.step, median, low, high, "z", "hv"), { range, ...marks });
   }
 
   function drawExploring() {
-    const { step, mean, low, high } = inside.exploring;
+    const { step, mean, low, high } = subject.exploring;
     const lately = {
-      x: step, y: inside.exploring_lately, name: "since the checkpoint before", mode: "lines",
-      line: { color: data.policies[inside.policy].colour, width: 1 }, opacity: 0.7, hovertemplate: "%{y:.1%}",
+      x: step, y: subject.exploring_lately, name: "since the checkpoint before", mode: "lines",
+      line: { color: data.policies[subject.policy].colour, width: 1 }, opacity: 0.7, hovertemplate: "%{y:.1%}",
     };
     const share = curve(step, mean, low, high, "so far");
     share.at(-1).hovertemplate = "%{y:.1%}";
@@ -93,8 +93,8 @@
   }
 
   function drawDistance() {
-    if (!inside.distance) return;
-    const { step, mean, low, high } = inside.distance;
+    if (!subject.distance) return;
+    const { step, mean, low, high } = subject.distance;
     chart("distance", curve(step, mean, low, high, "distance"), { range: [0, 1.03], nticks: 5 });
   }
 
@@ -125,7 +125,7 @@
   }
 
   function drawMaps() {
-    const { step, z, target, mean } = inside.omega;
+    const { step, z, target, mean } = subject.omega;
     const place = Number(element("checkpoint").value);
     const optimum = target[place] === null ? null : targets[target[place]];
     const words = [`step ${step[place].toLocaleString("en")}`, `median z = ${number(z[place])}`];
@@ -146,15 +146,15 @@
 
   function draw() {
     const have = {
-      multiplier: known(inside.multiplier_target).length > 0,
-      infeasible: inside.multiplier_target.includes(null) && targets.length > 0,
-      infinite: inside.statistic.median.includes(null),
-      distance: inside.distance !== null,
+      multiplier: known(subject.multiplier_target).length > 0,
+      infeasible: subject.multiplier_target.includes(null) && targets.length > 0,
+      infinite: subject.statistic.median.includes(null),
+      distance: subject.distance !== null,
       targets: targets.length > 0,
     };
     for (const part of document.querySelectorAll("[data-needs]")) part.hidden = !have[part.dataset.needs];
     for (const button of element("pick").children) {
-      button.setAttribute("aria-pressed", String(Number(button.dataset.policy) === inside.policy));
+      button.setAttribute("aria-pressed", String(Number(button.dataset.policy) === subject.policy));
     }
     drawMultiplier();
     drawStatistic();
@@ -166,7 +166,7 @@
 
   // The slider goes to the end: what SOLID has learnt.
   function look(policy) {
-    inside = policy;
+    subject = policy;
     const slider = element("checkpoint");
     slider.max = String(policy.omega.step.length - 1);
     slider.value = slider.max;
@@ -185,5 +185,5 @@
   }
   element("checkpoint").addEventListener("input", drawMaps);
   charts.drawers.push(draw);
-  look(inside);
+  look(subject);
 })();

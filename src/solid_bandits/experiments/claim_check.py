@@ -1,0 +1,105 @@
+"""Whether a claim can be judged at all; the error names the field, what it must be and what was received."""
+
+from collections.abc import Mapping, Sequence
+
+from solid_bandits import _check
+from solid_bandits._check import ArgumentError
+from solid_bandits.experiments.outcome import Claim
+from solid_bandits.experiments.rules import RULES
+from solid_bandits.experiments.rules.rule import Rule
+from solid_bandits.statistics.metrics import METRICS
+
+
+def check_claim(claim: Claim, parts: Mapping[str, Sequence[str]]) -> None:
+    """Raise an ArgumentError unless the claim can be judged; `parts` are label -> the labels of its policies."""
+    for field in ("text", "source"):
+        value = getattr(claim, field)
+        if not isinstance(value, str) or not value.strip():
+            raise ArgumentError(field, f"must be a sentence, got {value!r}")
+    rule = RULES[_check.choice("rule", claim.rule, RULES)]
+    _check.choice("metric", claim.metric, METRICS)
+    _check_number("at", claim.at, most=1)
+    _check_number("margin", claim.margin)
+    for field in ("policies", "against", "beside", "parts"):
+        _check_labels(field, getattr(claim, field))
+    _check_parts(claim, rule, parts)
+    _check_policies(claim, rule, parts)
+    _check_arm(claim, rule)
+
+
+def _check_number(field: str, value: object, most: float | None = None) -> None:
+    # A number in quotes would pass as one and fail when it is used.
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ArgumentError(field, f"must be a number, got {value!r}")
+    _check.number(field, value, above=0, most=most)
+
+
+def _check_labels(field: str, labels: object) -> None:
+    if not isinstance(labels, tuple | list) or not all(isinstance(label, str) for label in labels):
+        raise ArgumentError(field, f"must be a list of labels, got {labels!r}")
+    twice = next((label for label in labels if list(labels).count(label) > 1), None)
+    if twice is not None:
+        raise ArgumentError(field, f"must name each label once, got {twice!r} twice")
+
+
+def _check_parts(claim: Claim, rule: Rule, parts: Mapping[str, Sequence[str]]) -> None:
+    for label in claim.parts:
+        _check.choice("parts", label, parts)
+    named = list(claim.parts or parts)
+    least, words = (2, "a first and a last part") if rule.across else (1, "a part")
+    if len(named) < least:
+        raise ArgumentError("parts", f"must name {words} for rule {claim.rule!r}, got {named!r}")
+
+
+def _check_policies(claim: Claim, rule: Rule, parts: Mapping[str, Sequence[str]]) -> None:
+    wanted = {"policies": int(rule.of_policies), "against": rule.against}
+    for field, least in wanted.items():
+        labels = getattr(claim, field)
+        if least == 0 and labels:
+            raise _not_taken(field, claim.rule, list(labels))
+        if len(labels) < least or (least == 2 and len(labels) > 2):
+            count = "exactly two labels" if least == 2 else "at least one label"
+            raise ArgumentError(field, f"must have {count} for rule {claim.rule!r}, got {list(labels)!r}")
+    if claim.beside and not rule.of_policies:
+        raise _not_taken("beside", claim.rule, list(claim.beside))
+    seen: dict[str, str] = {}
+    for field in ("policies", "against", "beside"):
+        for label in getattr(claim, field):
+            if label in seen:
+                raise ArgumentError(
+                    field,
+                    f"must not name {label!r}, which is in {seen[label]} too: it would be compared with itself",
+                )
+            seen[label] = field
+            _check_in_parts(field, label, claim, parts)
+
+
+def _check_in_parts(field: str, label: str, claim: Claim, parts: Mapping[str, Sequence[str]]) -> None:
+    having = [part for part, policies in parts.items() if label in policies]
+    for part in claim.parts or parts:
+        if having and part not in having:
+            raise ArgumentError(
+                field,
+                f"must be played in every part of the claim, got {label!r}, which part {part!r} does not have; leave "
+                f"it out, or let parts be among {', '.join(having)}",
+            )
+        _check.choice(field, label, parts[part])
+
+
+def _check_arm(claim: Claim, rule: Rule) -> None:
+    takes = not rule.of_policies
+    if not takes:
+        if claim.arm is not None:
+            raise _not_taken("arm", claim.rule, claim.arm)
+        return
+    if not isinstance(claim.arm, tuple | list) or len(claim.arm) != 2:
+        raise ArgumentError(
+            "arm", f"must be [context, arm], counted from 0, for rule {claim.rule!r}, got {claim.arm!r}"
+        )
+    for place, value in enumerate(claim.arm):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ArgumentError("arm", f"must be two integers >= 0, got {value!r} at index {place}")
+
+
+def _not_taken(field: str, rule: str, given: object) -> ArgumentError:
+    return ArgumentError(field, f"must be left out, as rule {rule!r} takes none, got {given!r}")

@@ -1,0 +1,277 @@
+"""Experiments from TOML files. The format is described in docs/experiments.md."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from solid_bandits import _check
+from solid_bandits._check import ArgumentError
+from solid_bandits._files import FIGURES
+from solid_bandits._types import Plain
+from solid_bandits.experiments.claim_check import check_claim
+from solid_bandits.experiments.experiment import (
+    CONSTRUCTORS,
+    RANDOM_KINDS,
+    Experiment,
+    NewEachRun,
+    Part,
+    slugs,
+)
+from solid_bandits.experiments.names import NAMES, OWN, SCALES
+from solid_bandits.experiments.outcome import Claim
+from solid_bandits.experiments.source import Source
+from solid_bandits.policies.catalogue import CATALOGUE
+from solid_bandits.policies.contract import Policy
+from solid_bandits.problem import Problem
+from solid_bandits.simulation import Plan
+
+
+def load(source: str | Path, scale: str = "paper") -> Experiment:
+    """An experiment by its name (one of `NAMES`) or from a TOML file.
+
+    A ValueError names the file, the line, what was found and what would do.
+    """
+    _check.choice("scale", scale, SCALES)
+    if str(source) in NAMES:
+        text = (files("solid_bandits.experiments") / f"{source}.toml").read_text(encoding="utf-8")
+        return _Reader(Source(f"{source}.toml", text), Path(), scale).experiment(str(source), scale)
+    path = Path(source)
+    if path.suffix != ".toml":
+        _check.choice("experiment", str(source), [*NAMES, "all", "a .toml file"])
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise ValueError(f"experiment file {str(path)!r} cannot be read ({reason})") from None
+    # Its name is that of its directory in the results, where these are taken.
+    if path.stem in (*NAMES, "all", FIGURES) or not path.stem.strip("."):
+        raise ValueError(
+            f"experiment file {str(path)!r} has the name {path.stem!r}, which is taken; rename it"
+        )
+    return _Reader(Source(str(path), text), path.parent, scale).experiment(path.stem, OWN)
+
+
+# Key -> what it must be, for each kind of table.
+_TOP = {
+    "title": str,
+    "about": str,
+    "horizon": int,
+    "runs": int,
+    "seed": int,
+    "diagnostics": bool,
+    "quick": dict,
+    "problem": list,
+    "policy": list,
+    "claim": list,
+}
+_PROBLEM = {
+    "label": str,
+    "kind": str,
+    "file": str,
+    "parameters": dict,
+    "new_each_run": bool,
+    "horizon": int,
+    "runs": int,
+    "quick": dict,
+}
+_POLICY = {"label": str, "name": str, "parameters": dict, "problems": list, "quick": bool}
+_QUICK = {"horizon": int, "runs": int, "play": bool}
+_CLAIM: dict[str, Any] = {
+    field.name: field.type if field.type in (str, float) else list for field in fields(Claim)
+}
+_WORDS = {
+    str: "text",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+}
+
+
+class _Reader:
+    """One file on its way to an experiment at one scale."""
+
+    def __init__(self, source: Source, folder: Path, scale: str) -> None:
+        self.source = source
+        self.content = source.content
+        self.folder = folder
+        self.scale = scale
+
+    def experiment(self, name: str, scale: str) -> Experiment:
+        with self.source.at():
+            _check_table(self.content, _TOP, needed=("horizon", "runs", "problem", "policy"))
+        sizes = self.sizes(self.content)
+        plans = dict(self.plans(sizes))
+        if not plans:
+            raise ValueError(
+                f"{self.source.name} has nothing to play at scale {self.scale!r}; give a problem with policies"
+            )
+        parts = tuple(
+            Part(label, plan, slug)
+            for (label, plan), slug in zip(plans.items(), slugs([*plans]), strict=True)
+        )
+        title, about = self.content.get("title", name), self.content.get("about", "")
+        return Experiment(name, title, about, scale, parts, tuple(self.claims(parts)))
+
+    @property
+    def problem_labels(self) -> list[str]:
+        return [table.get("label", table.get("kind", "file")) for table in self.content["problem"]]
+
+    def sizes(self, table: Plain, *path: str | int) -> Plain:
+        """Horizon and runs that a table gives at this scale, and whether it plays at all."""
+        sizes: Plain = {key: table[key] for key in ("horizon", "runs") if key in table}
+        quick = table.get("quick", {})
+        with self.source.at(*path):
+            _check_sizes(sizes)
+        with self.source.at(*path, "quick"):
+            _check_table(quick, _QUICK)
+            _check_sizes(quick)
+        return sizes | quick if self.scale == "quick" else sizes
+
+    def plans(self, sizes: Plain) -> Iterator[tuple[str, Plan]]:
+        labels = self.problem_labels
+        for index, table in enumerate(self.content["problem"]):
+            with self.source.at("problem", index):
+                _check_table(table, _PROBLEM)
+                if labels[index] in labels[:index]:
+                    raise ArgumentError(
+                        "label", f"must differ from other problems', got {labels[index]!r} again"
+                    )
+            own = self.sizes(table, "problem", index)
+            if not own.pop("play", True):
+                continue
+            problem, kind = self.problem(table, index)
+            policies = self.policies(labels[index], kind, problem)
+            if not policies:
+                continue
+            size = {**sizes, **own}
+            with self.source.at("problem", index):
+                plan = Plan(
+                    problem,
+                    policies,
+                    size["horizon"],
+                    size["runs"],
+                    self.content.get("seed", 0),
+                    self.content.get("diagnostics", False),
+                )
+            yield labels[index], plan
+
+    def problem(self, table: Plain, index: int) -> tuple[Problem | Callable[[int], Problem], str]:
+        """The problem of a [[problem]] table, and what kind it is."""
+        with self.source.at("problem", index):
+            if "file" in table:
+                if table.keys() & {"kind", "parameters", "new_each_run"}:
+                    raise ArgumentError("file", "must be given without kind, parameters and new_each_run")
+            elif "kind" not in table:
+                raise ArgumentError(
+                    "kind", f'is missing; give one of {", ".join(CONSTRUCTORS)}, or file = "NAME.npz"'
+                )
+            else:
+                _check.choice("kind", table["kind"], CONSTRUCTORS)
+                if table.get("new_each_run", False) and table["kind"] not in RANDOM_KINDS:
+                    raise ArgumentError(
+                        "new_each_run",
+                        f"must be left out, as a {table['kind']} problem is always the same, got True",
+                    )
+        if "file" in table:
+            with self.source.at("problem", index, "file"):
+                return Problem.load(self.folder / table["file"]), "file"
+        kind, parameters = table["kind"], table.get("parameters", {})
+        with self.source.at("problem", index, "parameters"):
+            problem = _called(CONSTRUCTORS[kind], parameters)
+        return (NewEachRun(kind, parameters) if table.get("new_each_run", False) else problem), kind
+
+    def policies(
+        self, part: str, kind: str, problem: Problem | Callable[[int], Problem]
+    ) -> dict[str, Policy]:
+        """Label -> policy, of those that play on this part."""
+        first = problem(0) if callable(problem) else problem
+        found: dict[str, Policy] = {}
+        for index, table in enumerate(self.content["policy"]):
+            with self.source.at("policy", index):
+                _check_table(table, _POLICY, needed=("name",))
+                entry = CATALOGUE[_check.choice("name", table["name"], CATALOGUE)]
+                for label in table.get("problems", []):
+                    _check.choice("problems", label, self.problem_labels)
+            if part not in table.get("problems", [part]) or (
+                self.scale == "quick" and not table.get("quick", True)
+            ):
+                continue
+            label = table.get("label", entry.label)
+            with self.source.at("policy", index):
+                if label in found:
+                    raise ArgumentError("label", f"must differ from other policies', got {label!r} again")
+            with self.source.at("policy", index, "parameters"):
+                policy = _changed(entry.make(kind, first.n_arms), table.get("parameters", {}))
+            with self.source.at("policy", index, "name"):
+                # A policy may refuse the problem: say so at its own line.
+                Plan(first, {label: policy}, horizon=1, runs=1, seed=0)
+            found[label] = policy
+        return found
+
+    def claims(self, parts: tuple[Part, ...]) -> Iterator[Claim]:
+        """The claims; those that speak of parts or policies that this scale leaves out are left out too."""
+        played = {part.label: list(part.plan.policies) for part in parts}
+        tables = self.content["policy"]
+        named = list(dict.fromkeys(table.get("label", CATALOGUE[table["name"]].label) for table in tables))
+        left_out = set(named).difference(*played.values())
+        for index, table in enumerate(self.content.get("claim", [])):
+            with self.source.at("claim", index):
+                _check_table(table, _CLAIM, needed=("text", "source", "rule"))
+                claim = Claim.from_plain(table)
+                for label in claim.parts:
+                    _check.choice("parts", label, self.problem_labels)
+                for field in ("policies", "against", "beside"):
+                    for label in getattr(claim, field):
+                        _check.choice(field, label, named)
+                if not set(claim.parts) <= set(played) or left_out & {*claim.policies, *claim.against}:
+                    continue
+                here = [set(played[label]) for label in claim.parts or played]
+                beside = tuple(label for label in claim.beside if all(label in policies for policies in here))
+                claim = replace(claim, beside=beside)
+                check_claim(claim, played)
+            yield claim
+
+
+def _check_table(table: Any, known: Mapping[str, type], needed: tuple[str, ...] = ()) -> None:
+    """Raise an error unless `table` has only known keys, with values of their types, and all needed ones."""
+    if not isinstance(table, dict):
+        raise ValueError(f"must be a table, got {table!r}")
+    for key, value in table.items():
+        _check_key("key", key, known)
+        kind = known[key]
+        fits = isinstance(value, (int, float) if kind is float else kind)
+        if not fits or (isinstance(value, bool) and kind is not bool):
+            raise ArgumentError(key, f"must be {_WORDS[kind]}, got {value!r}")
+    for key in needed:
+        if key not in table or table[key] in ([], ""):
+            raise ArgumentError(key, "is missing")
+
+
+def _check_key(what: str, key: str, known: Iterable[str]) -> None:
+    try:
+        _check.choice(what, key, known)
+    except ArgumentError as error:
+        error.argument = key  # the line is that of the key itself
+        raise
+
+
+def _check_sizes(sizes: Plain) -> None:
+    for key in sizes.keys() & {"horizon", "runs"}:
+        _check.integer(key, sizes[key], least=1)
+
+
+def _called(function: Callable[..., Problem], parameters: Plain) -> Problem:
+    try:
+        return function(**parameters)
+    except TypeError as error:
+        raise ValueError(f"parameters do not fit: {str(error).split('() ')[-1]}") from None
+
+
+def _changed(policy: Policy, parameters: Plain) -> Policy:
+    for name in parameters:
+        _check_key("parameter", name, [field.name for field in fields(policy)])
+    return replace(policy, **parameters)

@@ -1,0 +1,21 @@
+"""The rules by which claims are judged, by name. Nothing is simulated here."""
+
+from solid_bandits.experiments.rules import allocation, differences, growth, linear_runs, ratios, times
+from solid_bandits.experiments.rules.rule import Rule
+
+# In the order in which documents explain them.
+RULES: dict[str, Rule] = {
+    "less": differences.LESS,
+    "more": differences.MORE,
+    "similar": ratios.SIMILAR,
+    "different": ratios.DIFFERENT,
+    "between": differences.BETWEEN,
+    "below": differences.BELOW,
+    "growing": growth.GROWING,
+    "not growing": growth.NOT_GROWING,
+    "grows more": growth.GROWS_MORE,
+    "gap grows": growth.GAP_GROWS,
+    "linear runs": linear_runs.LINEAR_RUNS,
+    "allocation": allocation.ALLOCATION,
+    "slower": times.SLOWER,
+}

@@ -1,0 +1,121 @@
+"""Rules that compare the last part with the first: growing, not growing, grows more, gap grows."""
+
+import math
+
+from solid_bandits._types import Floats
+from solid_bandits.experiments.rules.rule import (
+    ABOVE_ZERO,
+    Case,
+    Finding,
+    Part,
+    Rule,
+    not_held,
+    opposite,
+    side_of,
+)
+from solid_bandits.statistics.estimate import UNKNOWN, Estimate
+from solid_bandits.statistics.intervals import welch
+
+
+def _increase(case: Case, allowed: float = 0.0) -> tuple[str, Estimate]:
+    """Welch's interval of the last part's mean - (1 + `allowed`) times the first one's."""
+    first, last = case.parts
+    before, after = case.values(first, case.policy), case.values(last, case.policy)
+    times = f"{1 + allowed:g} × " if allowed else ""
+    what = f"{case.metric} of {case.policy}, ({last.label}) - {times}({first.label})"
+    if before is None or after is None:
+        return what, UNKNOWN
+    return what, welch(after, (1 + allowed) * before, case.level)
+
+
+def _growing(case: Case) -> Finding:
+    what, estimate = _increase(case)
+    return Finding(what, estimate, side_of(estimate, 0))
+
+
+def _not_growing(case: Case) -> Finding:
+    what, estimate = _increase(case, case.claim.margin)
+    # What has not changed at all has not grown.
+    return Finding(what, estimate, opposite(side_of(estimate, 0)))
+
+
+def _log_ratios(case: Case, part: Part, other: str) -> Floats | None:
+    """Values whose mean is the log of the ratio of means, with the variance that the delta method gives it.
+
+    Runs are paired, so the covariance of the two policies is in the values' spread.
+    """
+    pair = case.pair(part, case.policy, other)
+    if pair is None or pair[0].mean() <= 0 or pair[1].mean() <= 0:
+        return None
+    one, two = pair
+    log_ratio = math.log(one.mean() / two.mean())
+    return log_ratio + one / one.mean() - two / two.mean()
+
+
+def _grows_more(case: Case) -> Finding:
+    first, last = case.parts
+    (other,) = case.others
+    what = f"growth factor of {case.metric} from {first.label} to {last.label}, {case.policy} / {other}"
+    before, after = _log_ratios(case, first, other), _log_ratios(case, last, other)
+    if before is None or after is None:
+        return not_held(what)
+    logs = welch(after, before, case.level)
+    estimate = Estimate(*(None if log is None else _exp(log) for log in logs))
+    return Finding(what, estimate, side_of(logs, 0))
+
+
+def _exp(value: float) -> float:
+    """e^value, at most the largest float: an interval from two or three runs may be that wide."""
+    return math.exp(min(value, 709.0))
+
+
+def _gap_grows(case: Case) -> Finding:
+    first, last = case.parts
+    (other,) = case.others
+    what = f"{case.metric} of {other} - {case.metric} of {case.policy}, ({last.label}) - ({first.label})"
+    before, after = (case.differences(part, other, case.policy) for part in (first, last))
+    if before is None or after is None:
+        return not_held(what)
+    estimate = welch(after, before, case.level)
+    return Finding(what, estimate, side_of(estimate, 0))
+
+
+_APART = (
+    "arts are taken as independent samples of runs (run r has the same seed in each: where that correlates them, "
+    "intervals are too wide)"
+)
+
+GROWING = Rule(
+    f"Each policy has more in the last part than in the first. P{_APART}: Welch's interval of the "
+    f"difference of means. {ABOVE_ZERO}",
+    _growing,
+    across=True,
+)
+
+NOT_GROWING = Rule(
+    f"No policy has more in the last part than in the first, but for the margin. P{_APART}: Welch's "
+    "interval of the last mean - (1 + margin) × the first. Confirmed if every interval lies at or "
+    "below 0, refuted if one lies above, undecided otherwise.",
+    _not_growing,
+    across=True,
+    uses_margin=True,
+)
+
+GROWS_MORE = Rule(
+    "From the first part to the last, each policy's mean grows by a larger factor than that of each "
+    f"that it is set against. Run by run within a part; p{_APART}: the logarithm "
+    "of the ratio of the two factors by the delta method, with Welch's interval. Confirmed if every "
+    "interval of the ratio of factors lies above 1, refuted if one lies at or below 1, undecided "
+    "otherwise.",
+    _grows_more,
+    against=1,
+    across=True,
+)
+
+GAP_GROWS = Rule(
+    "The difference between those that a policy is set against and the policy is larger in the last "
+    f"part than in the first. Run by run within a part; p{_APART}: Welch's interval. {ABOVE_ZERO}",
+    _gap_grows,
+    against=1,
+    across=True,
+)

@@ -1,0 +1,134 @@
+"""The one way of playing: the tasks of plans, given to workers; what they give, handed to sinks."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from solid_bandits.simulation.block import Block, block_task, blocks, compile_tasks
+from solid_bandits.simulation.plan import Plan
+from solid_bandits.workers import Task, Workers
+
+
+class Sink(Protocol):
+    """Where finished tasks of one plan go: memory, or a directory.
+
+    A task is a block of runs, or the name of an extra.
+    """
+
+    def open(self) -> set[Block | str]:
+        """Get ready; return the tasks that are done already."""
+
+    def keep(self, task: Block | str, outcome: Any) -> None:
+        """Take what a task gave."""
+
+    def finish(self) -> None:
+        """All tasks are done."""
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Something to compute beside the runs of a plan, as one task more.
+
+    Args:
+        name: of the task.
+        function: what computes it.
+        arguments: of the function.
+        rehearsal: arguments of a short call that compiles what `function` needs.
+
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    rehearsal: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Game:
+    """A plan, where its finished tasks go, and what else is computed with it."""
+
+    plan: Plan
+    sink: Sink
+    extras: tuple[Extra, ...] = ()
+
+    def tasks(self) -> list[Block | str]:
+        """Everything to be done, extras first: they take longest to compile."""
+        return [*(extra.name for extra in self.extras), *blocks(self.plan)]
+
+
+class Key(NamedTuple):
+    """Names a task among those of all games."""
+
+    game: int
+    task: Block | str
+
+
+class Progress(Protocol):
+    """Who is told how the work goes."""
+
+    def begin(self, tasks: Sequence[Key], kept: int) -> None:
+        """These tasks are to be done; so many others are kept from before."""
+
+    def compiling(self) -> None:
+        """What the tasks need is being compiled."""
+
+    def start(self) -> None:
+        """Everything is compiled; the first task is about to begin."""
+
+    def advance(self, key: Key) -> None:
+        """A task is done, and kept."""
+
+
+def play(games: Sequence[Game], workers: Workers, progress: Progress) -> None:
+    """Play what is not done yet of the games. A sink has every task as soon as it is done."""
+    left: dict[int, set[Block | str]] = {}
+    tasks: list[Task] = []
+    kept = 0
+    for place, game in enumerate(games):
+        every = game.tasks()
+        done = game.sink.open()
+        to_do = [task for task in every if task not in done]
+        kept += len(every) - len(to_do)
+        left[place] = set(to_do)
+        tasks += [_task(game, Key(place, task)) for task in to_do]
+    progress.begin([task.key for task in tasks], kept)  # type: ignore[misc]  # the keys just given
+    for place, to_do_here in left.items():
+        if not to_do_here:
+            games[place].sink.finish()
+    if tasks and workers.share_compiled_code:
+        progress.compiling()
+        _do_all(workers, _compile_ahead([game for place, game in enumerate(games) if left[place]]))
+    progress.start()
+    with closing(workers.do(tasks)) as outcomes:
+        for key, outcome in outcomes:
+            assert isinstance(key, Key)  # the keys given above
+            sink = games[key.game].sink
+            sink.keep(key.task, outcome)
+            left[key.game].remove(key.task)
+            if not left[key.game]:
+                sink.finish()
+            progress.advance(key)
+
+
+def _task(game: Game, key: Key) -> Task:
+    if isinstance(key.task, Block):
+        return block_task(game.plan, key.task, key)
+    (extra,) = (extra for extra in game.extras if extra.name == key.task)
+    return Task(key, extra.function, extra.arguments)
+
+
+def _compile_ahead(games: Sequence[Game]) -> list[Task]:
+    """One task for each extra's function, and one for each compiled loop."""
+    rehearsals: dict[object, Task] = {}
+    for game in games:
+        for extra in game.extras:
+            task = Task(("compile", extra.name), extra.function, extra.rehearsal)
+            rehearsals.setdefault(extra.function, task)
+    return [*rehearsals.values(), *compile_tasks(game.plan for game in games)]
+
+
+def _do_all(workers: Workers, tasks: list[Task]) -> None:
+    with closing(workers.do(tasks)) as outcomes:
+        for _ in outcomes:
+            pass

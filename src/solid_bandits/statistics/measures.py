@@ -1,0 +1,78 @@
+"""What is said of a policy at the end of its runs: means with intervals, the tail, exploring, time."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from solid_bandits.statistics.estimate import Estimate
+from solid_bandits.statistics.intervals import student
+from solid_bandits.statistics.metrics import Record, slope
+from solid_bandits.statistics.summary import last_step, paired_differences
+
+
+@dataclass(frozen=True)
+class Measures:
+    """A policy at the last step; means over runs have 95% Student intervals.
+
+    Args:
+        policy: its label.
+        runs: how many there are.
+        regret: final regret.
+        difference: final regret - that of the reference in the same run; None for the reference itself and where
+            the reference was not played.
+        slope: regret per unit of log t over the last decade of the run; None where there is but one checkpoint.
+        median: the middle run's final regret.
+        worst: the largest final regret.
+        exploring: share of the rounds that explored.
+        seconds: CPU time of all runs; None where it was not taken.
+        step_seconds: CPU time per step.
+
+    """
+
+    policy: str
+    runs: int
+    regret: Estimate
+    difference: Estimate | None
+    slope: Estimate | None
+    median: float
+    worst: float
+    exploring: Estimate
+    seconds: float | None
+    step_seconds: float | None
+
+
+def measures(record: Record, reference: str) -> list[Measures]:
+    """Every policy that has runs, in order of mean final regret."""
+    runs = {
+        str(label): rows for (label,), rows in last_step(record.table).group_by("policy", maintain_order=True)
+    }
+    differences = {}
+    if reference in runs:
+        for label, *estimate in paired_differences(record.table, to=reference).iter_rows():
+            differences[label] = Estimate(*estimate)
+    found = []
+    for label, rows in runs.items():
+        finals = rows["regret"].to_numpy()
+        slopes = slope(record, label, 1.0)
+        seconds = record.seconds.get(label)
+        found.append(
+            Measures(
+                policy=label,
+                runs=len(finals),
+                regret=student(finals),
+                difference=differences.get(label),
+                slope=None if slopes is None else student(slopes),
+                median=float(np.median(finals)),
+                worst=float(finals.max()),
+                exploring=student((rows["explored"] / rows["step"]).to_numpy()),
+                seconds=seconds,
+                step_seconds=None if seconds is None else seconds / (len(finals) * int(rows["step"][0])),
+            )
+        )
+    return sorted(found, key=_by_regret)
+
+
+def _by_regret(measured: Measures) -> tuple[bool, float]:
+    mean = measured.regret.value
+    return (mean is None or math.isnan(mean), mean or 0.0)

@@ -1,0 +1,139 @@
+"""Numbers per run that claims are judged by and reports show."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import polars as pl
+
+from solid_bandits._types import Floats
+
+LINEAR_RATE = 0.8
+"""A run's regret is linear if its rate in the last two quarters is at least this share of its mean rate.
+
+Linear regret from the start gives 1 in both, logarithmic regret about 0.1, √t 0.64 and 0.54. Both quarters
+are asked for since a run with hardly any regret may owe most of it to a single late pull.
+"""
+
+
+class Record(Protocol):
+    """What a metric is read from: `results.Results`."""
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row per policy, run and checkpoint."""
+
+    @property
+    def diagnostics(self) -> pl.DataFrame | None:
+        """What policies recorded of themselves at the checkpoints."""
+
+    @property
+    def horizon(self) -> int:
+        """The steps of a run."""
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """CPU seconds of each policy."""
+
+
+class Metric(NamedTuple):
+    """A number per run: in words, and as read for a policy at a share of the horizon; None if not there."""
+
+    words: str
+    values: Callable[[Record, str, float], Floats | None]
+
+
+class _Reading(NamedTuple):
+    """A column at one checkpoint, ordered by run."""
+
+    step: int
+    values: Floats
+
+
+def _reading(table: pl.DataFrame | None, column: str, policy: str, target: float) -> _Reading | None:
+    """Read a column at the checkpoint nearest to step `target`; None where a run has no finite number."""
+    if table is None or column not in table.columns:
+        return None
+    rows = table.filter(pl.col("policy") == policy)
+    steps = rows["step"].unique().sort().to_numpy()
+    if not len(steps):
+        return None
+    step = int(steps[np.abs(steps - target).argmin()])
+    here = rows.filter(pl.col("step") == step).sort("run")[column].cast(pl.Float64)
+    values = here.to_numpy()
+    if here.null_count() or not np.isfinite(values).all():
+        return None
+    return _Reading(step, values)
+
+
+def _column(column: str, of_diagnostics: bool = False) -> Callable[[Record, str, float], Floats | None]:
+    """The metric that is a column of the table, or of the diagnostics, as it stands."""
+
+    def values(record: Record, policy: str, at: float) -> Floats | None:
+        table = record.diagnostics if of_diagnostics else record.table
+        here = _reading(table, column, policy, at * record.horizon)
+        return None if here is None else here.values
+
+    return values
+
+
+def slope(record: Record, policy: str, at: float) -> Floats | None:
+    """Growth of regret per unit of log t over the last decade before a share `at` of the horizon."""
+    last = _reading(record.table, "regret", policy, at * record.horizon)
+    if last is None:
+        return None
+    before = _reading(record.table, "regret", policy, last.step / 10)
+    if before is None or before.step >= last.step:
+        return None
+    return (last.values - before.values) / math.log(last.step / before.step)
+
+
+def _exploring_share(record: Record, policy: str, at: float) -> Floats | None:
+    here = _reading(record.table, "explored", policy, at * record.horizon)
+    return None if here is None else here.values / here.step
+
+
+def _late_share(record: Record, policy: str, at: float) -> Floats | None:
+    last = _reading(record.table, "regret", policy, at * record.horizon)
+    if last is None:
+        return None
+    half = _reading(record.table, "regret", policy, last.step / 2)
+    if half is None or half.step >= last.step:
+        return None
+    late = last.values - half.values
+    return np.divide(late, last.values, out=np.zeros_like(late), where=last.values > 0)
+
+
+METRICS: dict[str, Metric] = {
+    "regret": Metric("cumulative regret", _column("regret")),
+    "slope": Metric("growth of regret per unit of log t over the last decade before", slope),
+    "explored": Metric("exploring rounds up to", _column("explored")),
+    "exploring share": Metric("share of exploring rounds among all up to", _exploring_share),
+    "multiplier": Metric("SOLID's multiplier λ", _column("multiplier", of_diagnostics=True)),
+    "information": Metric(
+        "the exploitation test's statistic, the distance to the closest alternative,",
+        _column("statistic", of_diagnostics=True),
+    ),
+    "late share": Metric(
+        "share of the regret that came in the second half of the time (0 for no regret) up to", _late_share
+    ),
+}
+
+
+def is_linear(record: Record, policy: str, at: float) -> Floats | None:
+    """1 for each run whose regret is linear (`LINEAR_RATE`), 0 for the others."""
+    last = _reading(record.table, "regret", policy, at * record.horizon)
+    if last is None:
+        return None
+    half = _reading(record.table, "regret", policy, last.step / 2)
+    third = _reading(record.table, "regret", policy, last.step * 3 / 4)
+    if half is None or third is None or not half.step < third.step < last.step:
+        return None
+    least = LINEAR_RATE * last.values / last.step
+    steady = (last.values > 0) & (_rate(half, third) >= least) & (_rate(third, last) >= least)
+    return steady.astype(np.float64)
+
+
+def _rate(start: _Reading, end: _Reading) -> Floats:
+    return (end.values - start.values) / (end.step - start.step)
