@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from solid_bandits.bounds import lower_bound_at as lower_bound_at
     from solid_bandits.bounds import pure_exploration as pure_exploration
     from solid_bandits.confidence import confidence_radius as confidence_radius
+    from solid_bandits.policies.aoids import AOIDS as AOIDS
     from solid_bandits.policies.end_of_optimism import EndOfOptimism as EndOfOptimism
     from solid_bandits.policies.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from solid_bandits.policies.greedy import Greedy as Greedy
-    from solid_bandits.policies.aoids import AOIDS as AOIDS
     from solid_bandits.policies.lints import LinTS as LinTS
     from solid_bandits.policies.linucb import LinUCB as LinUCB
     from solid_bandits.policies.oam import OAM as OAM

@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 
 from solid_bandits import _check
 from solid_bandits._compile import jit_apart
-from solid_bandits._types import Bools, Floats, Plain
+from solid_bandits._types import Bools, Floats
 from solid_bandits.agent_file import AgentFile, PathLike, read_agent, write_agent
 from solid_bandits.estimation.estimator import Estimator, squared_norm, write_theta
 from solid_bandits.policies import contract
 from solid_bandits.policies.contract import CompiledAgent, Policy, kernels
 from solid_bandits.policies.state import fill_state, state_to_plain
-from solid_bandits.setting import Table, check_features, make_setting, make_table
+from solid_bandits.setting import LARGEST_FEATURE, check_features, make_setting, make_table
 from solid_bandits.stream import POLICY, make_stream
 
 LARGEST_REWARD = 1e100
@@ -173,7 +173,9 @@ class Agent:
             arms = self._table.features[place]
         else:
             arms = self._arms(features)
-        mask = np.ones(arms.shape[0], dtype=np.bool_) if available is None else _mask(available, arms.shape[0])
+        mask = (
+            np.ones(arms.shape[0], dtype=np.bool_) if available is None else _mask(available, arms.shape[0])
+        )
         probabilities = np.zeros(arms.shape[0])
         with self._lock:
             arm, explored, known = self._decide(self._held, place, arms, mask, probabilities)
@@ -199,7 +201,9 @@ class Agent:
         """Take in many rewards, in this order; all are checked before the first is taken in."""
         decisions, rewards = list(decisions), list(rewards)
         if len(decisions) != len(rewards):
-            raise ValueError(f"rewards must have {len(decisions)} entries, one per decision, got {len(rewards)}")
+            raise ValueError(
+                f"rewards must have {len(decisions)} entries, one per decision, got {len(rewards)}"
+            )
         outcomes = [self._outcome(*pair) for pair in zip(decisions, rewards, strict=True)]
         with self._lock:
             for decision, (features, context, value) in zip(decisions, outcomes, strict=True):
@@ -260,6 +264,9 @@ class Agent:
     def _arms(self, features: ArrayLike | None) -> Floats:
         """Features on offer as compiled code takes them."""
         dim = self._setting.dim
+        if type(features) is np.ndarray and features.ndim == 2 and features.shape[1] == dim:
+            if _is_ready(features):
+                return features
         arms = check_features("features", features if features is not None else [], "arms", "dim")
         if arms.shape[1] != dim:
             raise ValueError(f"features must have shape (arms, {dim}), got {arms.shape}")
@@ -270,7 +277,9 @@ class Agent:
             raise ValueError(f"decision must be what decide returned, got {decision!r}")
         value = _check.number("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD)
         if not self._takes_context:
-            features = check_features("decision.features", decision.features, "dim")
+            features = decision.features
+            if type(features) is not np.ndarray or features.ndim != 1 or not _is_ready(features):
+                features = check_features("decision.features", features, "dim")
             if features.shape[0] != self._setting.dim:
                 raise ValueError(
                     f"decision must be of an agent with dim {self._setting.dim}, got features of {features.shape[0]}"
@@ -293,6 +302,14 @@ class Agent:
         theta = np.zeros(self._setting.dim)
         write_theta(estimator, theta)
         return theta
+
+
+def _is_ready(features: Floats) -> bool:
+    """Whether these are sound numbers that compiled code takes as they are: asked at every decision, so it is quick."""
+    if features.dtype != np.float64 or not features.flags.c_contiguous or features.size == 0:
+        return False
+    flat = features.reshape(-1)
+    return bool(flat.dot(flat) <= LARGEST_FEATURE**2)  # not so if any of them is not a number
 
 
 def _mask(available: ArrayLike, n_arms: int) -> Bools:

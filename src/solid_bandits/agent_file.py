@@ -1,4 +1,4 @@
-"""An agent as one JSON file of plain numbers: what policy, in what setting, with what state, written by which version."""
+"""An agent as one JSON file of plain numbers: which policy, in which setting, with what state, of which version."""
 
 import hashlib
 import json
@@ -7,14 +7,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from solid_bandits import _check
+from solid_bandits._files import first_line, write_text
 from solid_bandits._types import Floats, Plain
-from solid_bandits._files import write_whole
 from solid_bandits.policies.catalogue import CLASSES
 from solid_bandits.policies.contract import Policy
-from solid_bandits.setting import Setting, make_setting, make_table
+from solid_bandits.setting import Setting, check_features, make_setting
 
 PathLike = str | os.PathLike[str]
 KIND = "solid-bandits agent"
@@ -30,3 +28,70 @@ class AgentFile(NamedTuple):
     contexts: Floats | None
     """Features of the table, where the agent has one."""
     state: Plain
+
+
+def write_agent(path: PathLike, content: AgentFile) -> None:
+    """Write the file, whole or not at all."""
+    policy, setting, contexts, state = content
+    owner: Plain = {
+        "policy": policy.describe(),
+        "setting": setting._asdict(),
+        "contexts": None if contexts is None else contexts.tolist(),
+    }
+    plain = {"file": KIND, "version": VERSION, **owner, "state_of": _fingerprint(owner), "state": state}
+    write_text(Path(path), json.dumps(plain, allow_nan=False) + "\n")
+
+
+def read_agent(path: PathLike) -> AgentFile:
+    """Read the file; a ValueError says what is wrong with it. The state is checked by who knows its policy."""
+    name = repr(os.fspath(path))
+    try:
+        plain = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"agent file {name} cannot be read ({first_line(error)})") from None
+    wanted = ("file", "version", "policy", "setting", "contexts", "state_of", "state")
+    if not isinstance(plain, dict) or plain.get("file") != KIND:
+        raise ValueError(f"agent file {name} must be a file that Agent.save wrote")
+    if plain.get("version") != VERSION:
+        raise ValueError(
+            f"agent file {name} must have version {VERSION}, got {plain.get('version')!r}: it was written by "
+            "another version of this package"
+        )
+    if set(plain) != set(wanted):
+        raise ValueError(
+            f"agent file {name} must have the fields {', '.join(wanted)}, got {', '.join(plain)}"
+        )
+    try:
+        owner = {field: plain[field] for field in ("policy", "setting", "contexts")}
+        if plain["state_of"] != _fingerprint(owner):
+            raise ValueError("its state belongs to another policy, setting or table")
+        contexts = plain["contexts"]
+        table = None if contexts is None else check_features("contexts", contexts, "contexts", "arms", "dim")
+        return AgentFile(_policy(plain["policy"]), _setting(plain["setting"]), table, plain["state"])
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"agent file {name} cannot be used: {first_line(error)}") from None
+
+
+def _fingerprint(owner: Plain) -> str:
+    """A hash of policy, setting and table: a state is good for these alone."""
+    return hashlib.sha256(json.dumps(owner, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _policy(plain: Any) -> Policy:
+    """The policy that a description names; only this package's own, so that a file cannot run code."""
+    if not isinstance(plain, dict):
+        raise ValueError("policy must be a table of parameters")
+    parameters = dict(plain)
+    kind = CLASSES[_check.choice("policy.kind", parameters.pop("kind", None), CLASSES)]
+    known = {field.name for field in fields(kind)}
+    if set(parameters) != known:
+        raise ValueError(f"policy must have the parameters {', '.join(sorted(known))}")
+    return kind(**parameters)
+
+
+def _setting(plain: Any) -> Setting:
+    if not isinstance(plain, dict) or set(plain) != set(Setting._fields):
+        raise ValueError(f"setting must have the fields {', '.join(Setting._fields)}")
+    return make_setting(
+        plain["dim"], plain["noise_std"], plain["theta_bound"] or None, plain["horizon"] or None
+    )

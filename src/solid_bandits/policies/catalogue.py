@@ -221,6 +221,26 @@ CATALOGUE = {
 }
 
 
+CLASSES: dict[str, type[Policy]] = {
+    kind.__name__: kind
+    for kind in (
+        Solid,
+        RandUCB,
+        OAM,
+        AOIDS,
+        OSSB,
+        SPL,
+        EndOfOptimism,
+        LinUCB,
+        LinTS,
+        EpsilonGreedy,
+        UCB1,
+        Greedy,
+    )
+}
+"""The policies by the names of their classes."""
+
+
 def by_name(names: list[str], kind: str, n_arms: int) -> dict[str, Policy]:
     """Label -> policy for names of the catalogue; each at most once."""
     policies: dict[str, Policy] = {}

@@ -136,7 +136,8 @@ def _compiled_update(agent: Any, context: Any, arm: Any, features: Any, reward: 
 
 @overload(probabilities, target="generic")
 def _compiled_probabilities(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
-    _, _, kernel, takes_context = _KERNELS[agent.instance_class]
+    kernel: Any = _KERNELS[agent.instance_class].probabilities
+    takes_context = _KERNELS[agent.instance_class].takes_context
 
     def certain(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
         return False
@@ -207,7 +208,9 @@ def start(policy: Policy, setting: Setting, table: Table | None, stream: Words) 
 def require_bound(policy: str, setting: Setting) -> None:
     """Refuse an unknown bound on ‖θ*‖ on behalf of a policy that needs one."""
     if setting.theta_bound == 0.0:
-        raise ValueError(f"theta_bound must be a number > 0 for {policy}, got None; give a bound on the norm of theta")
+        raise ValueError(
+            f"theta_bound must be a number > 0 for {policy}, got None; give a bound on the norm of theta"
+        )
 
 
 def require_one_context(policy: str, table: Table) -> None:

@@ -47,7 +47,9 @@ def alternative_distance(
 
 
 @jit
-def is_identified(estimator: Estimator, arms: Floats, theta: Floats, work: ArmsWork, threshold: float) -> bool:
+def is_identified(
+    estimator: Estimator, arms: Floats, theta: Floats, work: ArmsWork, threshold: float
+) -> bool:
     """Whether every model with another optimal arm among `arms` is farther than `threshold`."""
     return alternative_distance(estimator, arms, theta, work, threshold) > threshold
 

@@ -23,8 +23,7 @@ def fill_state(state: Any, plain: Plain, path: str = "state") -> None:
 
     Shapes, types and ranges are checked before anything is written.
     """
-    pairs = _matched(state, plain, path)
-    for array, values in pairs:
+    for array, values in _matched(state, plain, path):
         array[...] = values
 
 
@@ -40,26 +39,29 @@ def _matched(state: Any, plain: Any, path: str) -> list[tuple[Any, Any]]:
             pairs += _matched(value, plain[name], where)
         else:
             pairs.append((value, _like(value, plain[name], where)))
-    if isinstance(state, Estimator | Tables):
-        checked = type(state)(*(values for _, values in pairs))
-        (_check_estimator if isinstance(state, Estimator) else _check_tables)(checked, path)
+    if isinstance(state, Estimator):
+        _check_estimator(Estimator(*(values for _, values in pairs)), path)
+    if isinstance(state, Tables):
+        _check_tables(Tables(*(values for _, values in pairs)), path)
     return pairs
 
 
 def _like(array: Any, values: Any, where: str) -> Any:
-    """Values as an array like this one: of its shape, finite; counts not negative."""
+    """Values as an array like this one: of its shape and kind, finite; counts not negative."""
+    counts = array.dtype.kind in "iu"
+    wanted = "whole numbers >= 0" if counts else "finite numbers"
+    found = np.array(values, dtype=object)  # no conversion yet: it would round large whole numbers
+    if found.shape != array.shape:
+        raise ValueError(f"{where} must have shape {array.shape}, got {found.shape}")
+    kinds = (int,) if counts else (int, float)
+    if not all(type(value) in kinds and (not counts or value >= 0) for value in found.flat):
+        raise ValueError(f"{where} must be {wanted}")
     try:
-        found = np.array(values)
-        with np.errstate(all="raise"):
-            result = found.astype(array.dtype)
-    except (TypeError, ValueError, OverflowError, FloatingPointError):
-        raise ValueError(f"{where} must be an array of {array.dtype}") from None
-    if result.shape != array.shape:
-        raise ValueError(f"{where} must have shape {array.shape}, got {result.shape}")
-    if found.dtype == object or found.dtype.kind not in "iuf" or not np.isfinite(result).all():
-        raise ValueError(f"{where} must be finite numbers")
-    if array.dtype.kind in "iu" and (found.dtype.kind == "f" or (result.size and result.min() < 0)):
-        raise ValueError(f"{where} must be whole numbers >= 0")
+        result = found.astype(array.dtype)
+    except OverflowError:
+        raise ValueError(f"{where} must be {wanted} that fit {array.dtype}") from None
+    if not np.isfinite(result).all():
+        raise ValueError(f"{where} must be {wanted}")
     return result
 
 

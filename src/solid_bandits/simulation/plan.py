@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from solid_bandits import _check
 from solid_bandits._types import Ints, Plain
 from solid_bandits.loop import checkpoints
-from solid_bandits.policies.contract import CompiledAgent, Policy
+from solid_bandits.policies.contract import CompiledAgent, Policy, start
 from solid_bandits.problem import Problem
 from solid_bandits.stream import POLICY, make_stream
 
@@ -76,4 +76,4 @@ class Plan:
 
 def idle_agent(policy: Policy, problem: Problem, horizon: int) -> CompiledAgent:
     """An agent that is not going to play: for what its type is, and whether the policy takes the problem."""
-    return policy.start(problem.view(horizon), make_stream(0, 0, POLICY))
+    return start(policy, problem.setting(horizon), problem.table, make_stream(0, 0, POLICY))

@@ -43,8 +43,8 @@ class Solid(TablePolicy):
     problems and of Jester, `Solid.theory(...)` is the algorithm of its theorems.
 
     With P context-arm pairs of K arms each, a step takes O(K d²) when it exploits and at most O(P d² + d³) when it
-    explores: O(P d) while λ = 0, and O(S d² + P d + d³) where weights are large in S pairs only and P is large. Memory is
-    O(P d). The documentation has the cost of each switch.
+    explores: O(P d) while λ = 0, and O(S d² + P d + d³) where weights are large in S pairs only and P is large. Memory
+    is O(P d). The documentation has the cost of each switch.
 
     Args:
         z0: z_0 > 0, the first normalisation; larger means less weight on information at the start.
@@ -62,8 +62,8 @@ class Solid(TablePolicy):
         test: `likelihood-ratio`, or `oam` for the form that OAM uses.
         test_contexts: alternatives in the `last` observed context or in `all`.
         form: `experiments`; or `theorem`: the estimate projected on ‖θ‖ <= B and the ellipsoid, alternatives with
-            ‖θ'‖ <= B, β = c_{n,1/n} and γ_t = c_{n,1/S_t²} with all constants (`confidence_radius`), q_t not normalised,
-            both steps divided by √p_k in phase k.
+            ‖θ'‖ <= B, β = c_{n,1/n} and γ_t = c_{n,1/S_t²} with all constants (`confidence_radius`), q_t not
+            normalised, both steps divided by √p_k in phase k.
 
     Example:
         >>> import solid_bandits as sb
@@ -189,6 +189,22 @@ class Solid(TablePolicy):
             gradient=np.zeros(pairs),
         )
         return SolidAgent(params, setting, table, state, work)
+
+    def check_state(self, agent: SolidAgent) -> None:
+        """Refuse a state that no run could have reached."""
+        state, params = agent.state, agent.params
+        if (state.omega < 0).any() or not np.allclose(state.omega.sum(axis=1), 1.0, rtol=0.0, atol=1e-9):
+            raise ValueError("state.omega must hold one distribution per context")
+        if (state.logits > 0).any():
+            raise ValueError("state.logits must be <= 0")
+        if not 0.0 <= state.multiplier.item() <= params.max_multiplier:
+            raise ValueError("state.multiplier must be between 0 and max_multiplier")
+        if not state.phase_start.item() <= state.explored.item() <= state.step.item():
+            raise ValueError("state must have phase_start <= explored <= step")
+        if state.context_counts.sum() != state.step.item():
+            raise ValueError("state.context_counts must sum to step")
+        if state.phase.item() >= len(params.phases.length):
+            raise ValueError("state.phase must be one that the horizon can reach")
 
     def diagnostics(self, agent: SolidAgent) -> Plain:
         """What there is to see at a checkpoint; the statistic is over all contexts, the threshold is the next β."""

@@ -36,9 +36,7 @@ def project(projected: Projected | None, agent: SolidAgent) -> None:
         limit = params.threshold_scale * threshold(params.confidence, setting, step + 1)
         write_theta(agent.state.estimator, work.tables.theta)
         write_gram(agent.state.estimator, work.gram)
-        distance = ball_projection(
-            work.gram, work.tables.theta, setting.theta_bound, projected.theta, limit
-        )
+        distance = ball_projection(work.gram, work.tables.theta, setting.theta_bound, projected.theta, limit)
         if distance <= limit:
             inner_products(agent.table.columns, projected.theta, projected.means.reshape(-1))
 
@@ -46,7 +44,9 @@ def project(projected: Projected | None, agent: SolidAgent) -> None:
 @jit
 def bounded_statistic(agent: SolidAgent, only: int) -> float:
     """Least ‖θ-tilde - θ'‖²_V over ‖θ'‖ <= B with another optimal arm in context `only`, in any if -1."""
-    work, means = agent.work, agent.state.projected.means
+    work, projected = agent.work, agent.state.projected
+    assert projected is not None  # this is the theorems' form
+    means = projected.means
     write_gram(agent.state.estimator, work.gram)
     closest_alternative(
         agent.table.columns, means, work.gram, work.factor, work.columns, work.norms, work.delta
@@ -60,7 +60,7 @@ def bounded_statistic(agent: SolidAgent, only: int) -> float:
     return closest_in_ball(
         agent.table.features,
         agent.setting.theta_bound,
-        agent.state.projected.theta,
+        projected.theta,
         means,
         work.gram,
         work.norms,

@@ -1,12 +1,13 @@
 """Phases: the normalisation z_k and the length p_k of each, as arrays that the algorithm reads."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from solid_bandits.policies.solid.state import Phases
 
-SCHEDULES = {
+SCHEDULES: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
     "exp-exp": (math.exp, lambda k: math.exp(2 * k)),
     "lin-exp": (lambda k: 1.0 + k, math.exp),
     "lin-pol": (lambda k: 1.0 + k, lambda k: (1.0 + k) ** 2),
