@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import solid_bandits
-from solid_bandits.experiments.experiment import load
+from solid_bandits.experiments.reader import load
 
 DOCS = Path(__file__).parent.parent / "docs"
 MODULES = [info.name for info in pkgutil.walk_packages(solid_bandits.__path__, "solid_bandits.")]
@@ -56,7 +56,7 @@ def test_every_line_of_algorithm_1_is_quoted_in_the_code():
 
 
 def test_the_table_of_rules_is_the_codes():
-    from solid_bandits.experiments.claims import RULES
+    from solid_bandits.experiments.rules import RULES
 
     rows = [f"| {name} | {rule.words} |" for name, rule in RULES.items()]
     expected = "\n".join(["| rule | says, and how it is judged |", "|---|---|", *rows]) + "\n"

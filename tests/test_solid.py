@@ -328,7 +328,7 @@ def test_what_was_exploited_is_explored_again_with_the_probability_of_the_altern
     agent = policy.start(sb.make_view(np.eye(2)[None], noise_std=noise_std), make_stream(1, 0, POLICY))
     for _ in range(4):
         _update(agent, 0, 0, noise_std)
-    distance = policy.insides(agent)["statistic"]
+    distance = policy.diagnostics(agent)["statistic"]
     expected = math.exp(-distance / (2 * width * noise_std**2))
     assert 0.05 < expected < 0.95
     rounds = 20_000

@@ -75,7 +75,7 @@ def test_an_error_in_a_task_is_the_callers(jobs):
 
 
 def test_jobs_are_checked():
-    with pytest.raises(ValueError, match="jobs is 0; give a whole number >= 1"):
+    with pytest.raises(ValueError, match="jobs must be an integer >= 1, got 0"):
         Processes(0)
 
 

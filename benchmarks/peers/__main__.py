@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 from game import Contender, Game, make_game, play_batches, play_loop, play_singly
-from report import Measured, draw_figure, write_table
 from threadpoolctl import threadpool_limits
+
+from report import Measured, draw_figure, write_table
 
 SIZES = [(4, 8, 8), (4, 40, 64)]
 CONTEXTS = [1, 4, 16, 64]

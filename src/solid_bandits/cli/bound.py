@@ -6,35 +6,17 @@ from typing import Annotated
 import typer
 
 from solid_bandits.cli.errors import bad_arguments, check_writable
-from solid_bandits.cli.problems import (
-    Arms,
-    Contexts,
-    Density,
-    Dim,
-    FirstProb,
-    NoiseStd,
-    ProblemSeed,
-    Source,
-    Xi,
-    choose,
-)
+from solid_bandits.cli.problems import Chosen, takes_problem
 
 
+@takes_problem
 def bound(
-    problem: Source,
+    chosen: Chosen,
     z: Annotated[
         list[float] | None, typer.Option(help="Also solve (P_z) at this z; repeat for several.")
     ] = None,
     tol: Annotated[float, typer.Option(help="Relative width of the certified brackets.")] = 1e-6,
     out: Annotated[Path | None, typer.Option(help="Directory for bound.png and bound.json.")] = None,
-    xi: Xi = None,
-    first_context_prob: FirstProb = None,
-    contexts: Contexts = None,
-    arms: Arms = None,
-    dim: Dim = None,
-    density: Density = None,
-    problem_seed: ProblemSeed = None,
-    noise_std: NoiseStd = None,
 ) -> None:
     """Compute the regret lower bound of a problem: the constant of log n, certified from both sides."""
     from rich.console import Console
@@ -42,10 +24,6 @@ def bound(
     from solid_bandits.bounds import curve, lower_bound, lower_bound_at, pure_exploration
     from solid_bandits.report.bound import bound_tables, check_bound_free, write_bound
 
-    with bad_arguments():
-        chosen = choose(
-            problem, xi, first_context_prob, contexts, arms, dim, density, problem_seed, noise_std
-        )
     if out is not None:
         with bad_arguments("--out: "):
             check_writable(out)

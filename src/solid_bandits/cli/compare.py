@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from solid_bandits.cli.errors import bad_arguments, check_writable
-from solid_bandits.cli.problems import (
-    Arms,
-    Contexts,
-    Density,
-    Dim,
-    FirstProb,
-    NoiseStd,
-    ProblemSeed,
-    Source,
-    Xi,
-    choose,
-)
+from solid_bandits.cli.problems import Chosen, takes_problem
 
 if TYPE_CHECKING:
     from solid_bandits._types import Plain
@@ -31,8 +20,9 @@ if TYPE_CHECKING:
 DEFAULT_POLICIES = ["solid", "solid-paper", "linucb", "lints", "lints-posterior"]
 
 
+@takes_problem
 def compare(
-    problem: Source,
+    chosen: Chosen,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -47,14 +37,6 @@ def compare(
     diagnostics: Annotated[
         bool, typer.Option("--diagnostics", help="Also record and show what goes on in SOLID.")
     ] = False,
-    xi: Xi = None,
-    first_context_prob: FirstProb = None,
-    contexts: Contexts = None,
-    arms: Arms = None,
-    dim: Dim = None,
-    density: Density = None,
-    problem_seed: ProblemSeed = None,
-    noise_std: NoiseStd = None,
 ) -> None:
     """Play policies on one problem; print a table, write results.parquet, manifest.json, regret.png, report.html."""
     from solid_bandits import _check
@@ -65,9 +47,6 @@ def compare(
 
     # Everything that can be wrong is found before the first step is played.
     with bad_arguments():
-        chosen = choose(
-            problem, xi, first_context_prob, contexts, arms, dim, density, problem_seed, noise_std
-        )
         played = by_name(policy or DEFAULT_POLICIES, chosen.kind, chosen.problem.n_arms)
         configuration = Plan(chosen.problem, played, horizon, runs, seed, diagnostics).configuration()
         configuration["problem"]["name"] = chosen.name

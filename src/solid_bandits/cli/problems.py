@@ -1,24 +1,17 @@
 """The options that name a problem, for every command that takes one."""
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from solid_bandits.cli.errors import bad_arguments
+
 if TYPE_CHECKING:
     from solid_bandits.problem import Problem
-
-Source = Annotated[str, typer.Argument(help="toy, random, or an .npz file with fields features, theta, ...")]
-Xi = Annotated[float | None, typer.Option(help="toy: distance of the second-best arms (default: 0.1).")]
-FirstProb = Annotated[float | None, typer.Option(help="toy: probability of context 1 (default: 0.5).")]
-Contexts = Annotated[int | None, typer.Option(help="random: number of contexts (default: 4).")]
-Arms = Annotated[int | None, typer.Option(help="random: number of arms (default: 8).")]
-Dim = Annotated[int | None, typer.Option(help="random: dimension of the features (default: 8).")]
-Density = Annotated[
-    float | None, typer.Option(help="random: share of entries that are not 0 (default: 0.5).")
-]
-ProblemSeed = Annotated[int | None, typer.Option(help="random: seed of the problem itself (default: 0).")]
-NoiseStd = Annotated[float | None, typer.Option(help="toy, random: reward noise (default: 0.5 and 1).")]
 
 
 class Chosen(NamedTuple):
@@ -29,52 +22,85 @@ class Chosen(NamedTuple):
     problem: "Problem"
 
 
-def choose(
-    source: str,
-    xi: float | None,
-    first_context_prob: float | None,
-    contexts: int | None,
-    arms: int | None,
-    dim: int | None,
-    density: float | None,
-    problem_seed: int | None,
-    noise_std: float | None,
-) -> Chosen:
+class _Option(NamedTuple):
+    """An option, and what the constructors of problems call it."""
+
+    name: str
+    type: type
+    kinds: tuple[str, ...]
+    parameter: str
+    help: str
+
+
+_OPTIONS = (
+    _Option("xi", float, ("toy",), "xi", "distance of the second-best arms (default: 0.1)"),
+    _Option(
+        "first-context-prob", float, ("toy",), "first_context_prob", "probability of context 1 (default: 0.5)"
+    ),
+    _Option("contexts", int, ("random",), "n_contexts", "number of contexts (default: 4)"),
+    _Option("arms", int, ("random",), "n_arms", "number of arms (default: 8)"),
+    _Option("dim", int, ("random",), "dim", "dimension of the features (default: 8)"),
+    _Option("density", float, ("random",), "density", "share of entries that are not 0 (default: 0.5)"),
+    _Option("problem-seed", int, ("random",), "seed", "seed of the problem itself (default: 0)"),
+    _Option("noise-std", float, ("toy", "random"), "noise_std", "reward noise (default: 0.5 and 1)"),
+)
+
+_SOURCE = Annotated[str, typer.Argument(help="toy, random, or an .npz file with fields features, theta, ...")]
+
+
+def takes_problem(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the argument and the options that name a problem; it is called with what they name.
+
+    The command takes a `Chosen` as its first argument.
+    """
+    own = list(inspect.signature(command).parameters.values())[1:]
+    problem = inspect.Parameter("problem", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=_SOURCE)
+    options = [
+        inspect.Parameter(
+            _identifier(option),
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
+            annotation=Annotated[
+                option.type | None, typer.Option(help=f"{', '.join(option.kinds)}: {option.help}.")
+            ],
+        )
+        for option in _OPTIONS
+    ]
+
+    @wraps(command)
+    def wrapped(problem: str, **given: Any) -> None:
+        values = {option: given.pop(_identifier(option)) for option in _OPTIONS}
+        with bad_arguments():
+            chosen = choose(problem, {option: value for option, value in values.items() if value is not None})
+        command(chosen, **given)
+
+    parameters = [problem, *own, *options]
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return wrapped
+
+
+def choose(source: str, given: dict[_Option, Any]) -> Chosen:
     """The problem that the options name; a ValueError for options of another kind of problem."""
     from solid_bandits import problems
     from solid_bandits.problem import Problem
 
     kind = source if source in ("toy", "random") else "file"
-    options: dict[str, dict[str, float | None]] = {
-        "toy": {"xi": xi, "first_context_prob": first_context_prob, "noise_std": noise_std},
-        "random": {
-            "n_contexts": contexts,
-            "n_arms": arms,
-            "dim": dim,
-            "density": density,
-            "noise_std": noise_std,
-            "seed": problem_seed,
-        },
-        "file": {},
-    }
-    _refuse_stray_options(kind, options)
-    given = {name: value for name, value in options[kind].items() if value is not None}
+    for option, value in given.items():
+        if kind not in option.kinds:
+            kinds = " or ".join(option.kinds)
+            raise ValueError(
+                f"--{option.name} belongs to the {kinds} problem, got {value} for {kind}; leave it out"
+            )
+    parameters = {option.parameter: value for option, value in given.items()}
     if kind == "toy":
-        return Chosen(kind, kind, problems.toy(**given))
+        return Chosen(kind, kind, problems.toy(**parameters))
     if kind == "random":
-        # Whole numbers stay whole on their way here.
-        return Chosen(kind, kind, problems.random(**given))  # type: ignore[arg-type]
+        return Chosen(kind, kind, problems.random(**parameters))
     if not Path(source).exists() and Path(source).suffix != ".npz":
         raise ValueError(f"problem must be toy, random, or the name of an .npz file, got {source!r}")
     return Chosen(kind, Path(source).name, Problem.load(source))
 
 
-def _refuse_stray_options(kind: str, options: dict[str, dict[str, float | None]]) -> None:
-    spelling = {"n_contexts": "--contexts", "n_arms": "--arms", "seed": "--problem-seed"}
-    for other, values in options.items():
-        for name, value in values.items():
-            if value is not None and name not in options[kind]:
-                option = spelling.get(name, "--" + name.replace("_", "-"))
-                raise ValueError(
-                    f"{option} belongs to the {other} problem, got {value} for {kind}; leave it out"
-                )
+def _identifier(option: _Option) -> str:
+    return option.name.replace("-", "_")

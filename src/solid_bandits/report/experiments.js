@@ -36,7 +36,7 @@
     return `${figures(seconds / size, 0, 3)} ${unit}`;
   }
 
-  // Curves share the steps of their part and the look of their policy: put together once, here.
+  // Curves share the steps of their part and the look of their policy: assembled once, here.
   for (const experiment of data.experiments) {
     for (const part of experiment.parts) {
       for (const curve of part.policies) Object.assign(curve, experiment.policies[curve.policy], { step: part.step });

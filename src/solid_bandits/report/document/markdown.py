@@ -1,5 +1,6 @@
 """Text and tables in Markdown."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -41,10 +42,10 @@ def plus_minus(estimate: Estimate | None, sign: str = "") -> str:
 
 def with_interval(estimate: Estimate) -> str:
     """An estimate and its interval, to the same decimals, in a cell."""
-    if estimate.value is None:
+    if estimate.value is None or not math.isfinite(estimate.value):
         return "not in the results"
-    if estimate.half_width is None:
+    ends = _words.ends(estimate.low, estimate.high, CLAIM_FIGURES, space=SPACE)
+    if ends == _words.ABSENT:
         return _words.number(estimate.value)
     value = _words.measured(estimate.value, estimate.half_width, figures=CLAIM_FIGURES)
-    ends = _words.ends(estimate.low, estimate.high, CLAIM_FIGURES, space=SPACE)
-    return f"{value}{SPACE}{ends.replace('[', chr(92) + '[').replace(']', chr(92) + ']')}"
+    return f"{value}{SPACE}\\{ends[:-1]}\\]"

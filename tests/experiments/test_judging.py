@@ -8,40 +8,16 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from solid_bandits.experiments.claims import (
-    METRICS,
-    RULES,
-    check_claim,
-    comparison_words,
-    judge,
-    together,
-)
-from solid_bandits.experiments.outcome import Answer, Claim, Comparison
-from solid_bandits.results import COLUMNS, Results
+from made import FEW_STEPS as STEPS
+from made import claim_of, from_curves
+from solid_bandits.experiments.judging import judge, together
+from solid_bandits.experiments.outcome import Answer, Comparison
+from solid_bandits.experiments.rules import RULES
+from solid_bandits.results import Results
+from solid_bandits.statistics.estimate import Estimate
 
 HORIZON = 1000
-STEPS = np.array([1, 10, 50, 100, 250, 500, 750, 1000])
 CONFIRMED, REFUTED, UNDECIDED = Answer.CONFIRMED, Answer.REFUTED, Answer.UNDECIDED
-
-
-def from_curves(curves, steps=STEPS, explored=None, **manifest) -> Results:
-    """Policy -> runs x checkpoints of regret."""
-    frames = []
-    for policy, regret in curves.items():
-        runs, count = np.shape(regret)
-        columns = {
-            "policy": [policy] * (runs * count),
-            "run": np.repeat(np.arange(runs), count),
-            "step": np.tile(steps, runs),
-            "regret": np.ravel(regret).astype(float),
-            "explored": np.ravel((explored or {}).get(policy, np.zeros((runs, count), dtype=int))),
-        }
-        frames.append(pl.DataFrame(columns, schema=COLUMNS))
-    # Neither policies nor runs stand in any order that a reader may rely on.
-    table = pl.concat(frames).sample(fraction=1, shuffle=True, seed=0)
-    configuration = {"policies": {policy: {} for policy in curves}, "horizon": int(steps[-1]), "runs": runs}
-    insides = manifest.pop("insides", None)
-    return Results(table, {"format": 1, "configuration": configuration, **manifest}, insides)
 
 
 def from_finals(**finals) -> Results:
@@ -49,17 +25,12 @@ def from_finals(**finals) -> Results:
     return from_curves({policy: np.outer(values, STEPS / HORIZON) for policy, values in finals.items()})
 
 
-def claim_of(rule, **fields) -> Claim:
-    given = {"text": "so it is", "source": "ours", "rule": rule, "policies": ("A",)} | fields
-    return Claim(**given)
-
-
 def verdict_of(claim, *results, **parts):
     return judge(claim, parts or {f"part {i}": one for i, one in enumerate(results, 1)})
 
 
 def ends(comparison):
-    return comparison.low, comparison.high
+    return comparison.estimate.low, comparison.estimate.high
 
 
 def noisy(mean, runs=30, spread=1.0, seed=0):
@@ -72,46 +43,7 @@ def close(value):
     return pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
-# --- metrics ------------------------------------------------------------------------------------------------
-
-
-def test_metrics_read_the_nearest_checkpoints():
-    regret = np.array([[0, 1, 2, 4, 5, 8, 9, 10], [1, 1, 1, 2, 2, 2, 2, 4.0]])
-    explored = np.array([[1, 2, 3, 4, 5, 6, 7, 8], [0, 0, 0, 0, 0, 9, 9, 500]])
-    results = from_curves({"B": regret * 7, "A": regret}, explored={"A": explored})
-
-    def values(metric, at):
-        return METRICS[metric].values(results, "A", at)
-
-    assert values("regret", 1.0).tolist() == [10, 4]
-    assert values("regret", 0.6).tolist() == [8, 2]  # 600 is nearer to 500 than to 750
-    assert values("slope", 1.0) == close([6 / math.log(10), 2 / math.log(10)])
-    assert values("slope", 0.5) == close([6 / math.log(10), 1 / math.log(10)])
-    assert values("slope", 0.25) == close(
-        [4 / math.log(25), 1 / math.log(25)]
-    )  # from step 10, the nearest to 25
-    assert values("slope", 0.001) is None  # nothing before the first step
-    assert values("explored", 0.1).tolist() == [4, 0]
-    assert values("exploring share", 1.0) == close([0.008, 0.5])
-    assert values("late share", 1.0) == close([0.2, 0.5])
-    assert values("information", 1.0) is None
-
-
-def test_late_share_of_known_curves():
-    steps = np.unique(np.linspace(1, 50_000, 101).round().astype(int))
-    curves = {
-        "linear": steps[None] * 0.1,
-        "log": np.log(steps)[None],
-        "none": np.zeros((1, len(steps))),
-    }
-    results = from_curves(curves, steps)
-    share = {policy: METRICS["late share"].values(results, policy, 1.0).item() for policy in curves}
-    assert share["linear"] == pytest.approx(0.5, abs=1e-3)
-    assert share["log"] == pytest.approx(math.log(2) / math.log(50_000), rel=1e-2)
-    assert share["none"] == 0
-
-
-def insides_of(statistics) -> pl.DataFrame:
+def diagnostics_of(statistics) -> pl.DataFrame:
     rows = [
         {"policy": policy, "run": run, "step": 1000, "statistic": value}
         for policy, values in statistics.items()
@@ -120,10 +52,10 @@ def insides_of(statistics) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"policy": str, "run": int, "step": int, "statistic": float})
 
 
-def test_information_is_read_from_insides_and_may_be_missing():
+def test_information_is_read_from_diagnostics_and_may_be_missing():
     curves = {policy: np.ones((3, len(STEPS))) for policy in "ABCD"}
-    insides = insides_of({"A": [5.0, 6.0, 8.0], "B": [1.0, 2.0, 3.0], "C": [1.0, None, 2.0]})
-    results = from_curves(curves, insides=insides)
+    diagnostics = diagnostics_of({"A": [5.0, 6.0, 8.0], "B": [1.0, 2.0, 3.0], "C": [1.0, None, 2.0]})
+    results = from_curves(curves, diagnostics=diagnostics)
     one = verdict_of(claim_of("more", metric="information", against=("B",)), results)
     expected = stats.ttest_rel([5.0, 6.0, 8.0], [1.0, 2.0, 3.0]).confidence_interval(0.95)
     assert one.answer is CONFIRMED
@@ -132,16 +64,16 @@ def test_information_is_read_from_insides_and_may_be_missing():
     for lacking in ("C", "D"):  # a null, and no rows
         verdict = verdict_of(claim_of("more", metric="information", against=(lacking, "B")), results)
         missing, there = verdict.comparisons
-        assert (missing.estimate, missing.low, missing.high) == (None, None, None)
+        assert missing.estimate == (None, None, None)
         assert missing.answer is UNDECIDED
         assert there.answer is CONFIRMED
         assert verdict.answer is UNDECIDED
 
     nowhere = verdict_of(
-        claim_of("more", metric="information", against=("B",)), replace(results, insides=None)
+        claim_of("more", metric="information", against=("B",)), replace(results, diagnostics=None)
     )
     assert nowhere.answer is UNDECIDED
-    assert nowhere.comparisons[0].estimate is None
+    assert nowhere.comparisons[0].estimate.value is None
 
 
 BY_METRIC = [rule for rule, entry in RULES.items() if entry.uses_metric]
@@ -160,7 +92,7 @@ def test_no_nan_travels(rule, hole):
         x=results,
         y=results,
     ).comparisons
-    assert comparison.estimate is comparison.low is comparison.high is None
+    assert comparison.estimate == (None, None, None)
     assert comparison.answer is UNDECIDED
 
 
@@ -175,8 +107,8 @@ def test_one_run_gives_a_number_but_no_verdict(rule):
         y=results,
     )
     (comparison,) = verdict.comparisons
-    assert comparison.estimate is not None
-    assert comparison.low is comparison.high is None
+    assert comparison.estimate.value is not None
+    assert ends(comparison) == (None, None)
     assert verdict.answer is UNDECIDED
 
 
@@ -191,8 +123,8 @@ def test_less_and_more_are_paired_students_intervals():
     expected = stats.ttest_rel(b, a).confidence_interval(0.95)
     less = verdict_of(claim_of("less", against=("B",)), results)
     (comparison,) = less.comparisons
-    assert comparison.what == "regret of B less that of A, part 1"
-    assert comparison.estimate == close((b - a).mean())
+    assert comparison.what == "regret of B - regret of A, part 1"
+    assert comparison.estimate.value == close((b - a).mean())
     assert ends(comparison) == close((expected.low, expected.high))
     assert less.answer is comparison.answer is CONFIRMED
 
@@ -234,7 +166,7 @@ def test_equal_policies_are_similar_and_neither_less_nor_more():
     results = from_finals(A=values, B=values)
     for rule in ("less", "more"):
         (comparison,) = verdict_of(claim_of(rule, against=("B",)), results).comparisons
-        assert (comparison.estimate, comparison.low, comparison.high) == (0, 0, 0)
+        assert comparison.estimate == (0, 0, 0)
         assert comparison.answer is REFUTED  # they never differ: no need for more runs
     assert verdict_of(claim_of("similar", against=("B",)), results).answer is CONFIRMED
     nothing = from_finals(A=np.zeros(4), B=np.zeros(4))  # no regret at all: 0 / 0
@@ -245,19 +177,19 @@ def test_rounding_is_no_difference():
     values = np.array([1.0, 2.0, 3e6])
     results = from_finals(A=values, B=values * (1 + 1e-12), C=values * 1.001)
     (comparison,) = verdict_of(claim_of("less", against=("B",)), results).comparisons
-    assert (comparison.estimate, comparison.low, comparison.high) == (0, 0, 0)
+    assert comparison.estimate == (0, 0, 0)
     assert comparison.answer is REFUTED
-    assert verdict_of(claim_of("less", against=("C",)), results).comparisons[0].estimate > 0
+    assert verdict_of(claim_of("less", against=("C",)), results).comparisons[0].estimate.value > 0
 
 
 def test_without_variance_the_interval_is_a_point():
     results = from_finals(A=[1.0, 2.0, 3.0], B=[3.0, 4.0, 5.0])
     (comparison,) = verdict_of(claim_of("less", against=("B",)), results).comparisons
-    assert (comparison.estimate, comparison.low, comparison.high) == (2, 2, 2)
+    assert comparison.estimate == (2, 2, 2)
     assert comparison.answer is CONFIRMED
     flat = {"x": from_finals(A=[4.0] * 3), "y": from_finals(A=[5.0] * 2)}
     (comparison,) = judge(claim_of("growing"), flat).comparisons
-    assert (comparison.estimate, comparison.low, comparison.high) == (1, 1, 1)
+    assert comparison.estimate == (1, 1, 1)
     assert comparison.answer is CONFIRMED
 
 
@@ -267,10 +199,10 @@ def test_the_ratio_s_interval_ends_where_a_paired_test_begins_to_reject():
     a, b = 12 + 2 * common + rng.normal(size=15), 10 + 2 * common + rng.normal(size=15)
     results = from_finals(A=a, B=b, C=b)
     first, second = verdict_of(claim_of("similar", against=("B", "C")), results).comparisons
-    assert first.estimate == close(a.mean() / b.mean())
+    assert first.estimate.value == close(a.mean() / b.mean())
     for end in ends(first):
         assert stats.ttest_1samp(a - end * b, 0).pvalue == pytest.approx(0.05 / 2, rel=1e-6)
-    assert first.low < first.estimate < first.high
+    assert first.estimate.low < first.estimate.value < first.estimate.high
     assert ends(second) == ends(first)
 
 
@@ -298,13 +230,13 @@ def test_similar_and_different(mean, spread, answer):
 def test_a_ratio_to_nearly_nothing_is_undecided():
     around_zero = from_finals(A=noisy(1), B=noisy(0.01, seed=6))
     (comparison,) = verdict_of(claim_of("similar", against=("B",)), around_zero).comparisons
-    assert comparison.estimate is not None
-    assert comparison.low is comparison.high is None
+    assert comparison.estimate.value is not None
+    assert ends(comparison) == (None, None)
     assert comparison.answer is UNDECIDED
     (comparison,) = verdict_of(
         claim_of("similar", against=("B",)), from_finals(A=noisy(1), B=np.zeros(30))
     ).comparisons
-    assert comparison.estimate is None
+    assert comparison.estimate.value is None
     assert comparison.answer is UNDECIDED
     nothing = verdict_of(claim_of("similar", against=("B",)), from_finals(A=np.zeros(30), B=noisy(9)))
     assert ends(nothing.comparisons[0]) == (0, 0)
@@ -328,7 +260,7 @@ def test_between(a, b, c, answer):
     (comparison,) = verdict.comparisons
     assert verdict.answer is answer
     nearest = min(abs(a - b), abs(a - c))
-    assert comparison.estimate == close(nearest if min(b, c) <= a <= max(b, c) else -nearest)
+    assert comparison.estimate.value == close(nearest if min(b, c) <= a <= max(b, c) else -nearest)
 
 
 def test_between_holds_in_either_order():
@@ -350,8 +282,8 @@ def test_between_covers_all_differences_that_its_two_intervals_allow():
         u, v = np.meshgrid(*(np.linspace(box.low, box.high, 41) for box in boxes))
         between = (np.minimum(-u, -v) < 0) & (np.maximum(-u, -v) > 0)
         distance = np.where(between, 1, -1) * np.minimum(np.abs(u), np.abs(v))
-        assert comparison.low <= distance.min() + 1e-9
-        assert comparison.high >= distance.max() - 1e-9
+        assert comparison.estimate.low <= distance.min() + 1e-9
+        assert comparison.estimate.high >= distance.max() - 1e-9
         assert ends(comparison) == pytest.approx((distance.min(), distance.max()), abs=0.15)
 
 
@@ -381,7 +313,7 @@ def test_growth_is_welch_s_interval_from_the_first_to_the_last_part():
     ):
         verdict = judge(claim_of(rule), parts)
         (comparison,) = verdict.comparisons
-        assert comparison.estimate == close(estimate)
+        assert comparison.estimate.value == close(estimate)
         assert ends(comparison) == close(tuple(interval))
         assert verdict.answer is answer
     # The claim's order of parts, not that of the experiment.
@@ -436,7 +368,7 @@ def test_grows_more_by_the_delta_method():
         logs.append(math.log(a.mean() / b.mean()))
     verdict = judge(claim_of("grows more", against=("B",)), parts)
     (comparison,) = verdict.comparisons
-    assert comparison.estimate == close(math.exp(logs[1] - logs[0]))
+    assert comparison.estimate.value == close(math.exp(logs[1] - logs[0]))
     # By now Welch's quantile is the normal one.
     half = stats.norm.ppf(0.975) * math.sqrt(sum(influences))
     assert np.log(ends(comparison)) == pytest.approx(
@@ -455,7 +387,7 @@ def test_grows_more_is_undecided_where_both_grow_alike_or_nothing_grows():
     (comparison,) = judge(
         claim_of("grows more", against=("B",)), alike | {"y": from_finals(A=np.zeros(30), B=noisy(5))}
     ).comparisons
-    assert comparison.estimate is None
+    assert comparison.estimate.value is None
     assert comparison.answer is UNDECIDED
 
 
@@ -466,9 +398,9 @@ def test_an_interval_too_wide_for_a_float_stays_finite():
     parts = {"x": from_finals(A=[0.0, 4.0], **flat), "y": from_finals(A=[2.0, 2.0], **flat)}
     verdict = judge(claim_of("grows more", against=tuple(others)), parts)
     for comparison in verdict.comparisons:
-        assert comparison.estimate == 1
-        assert comparison.high > 1e300
-        assert np.isfinite([comparison.low, comparison.high]).all()
+        assert comparison.estimate.value == 1
+        assert comparison.estimate.high > 1e300
+        assert np.isfinite([comparison.estimate.low, comparison.estimate.high]).all()
     assert verdict.answer is UNDECIDED
 
 
@@ -482,7 +414,7 @@ def test_gap_grows_on_paired_differences():
         parts[str(i)] = from_finals(A=a, B=b)
     verdict = judge(claim_of("gap grows", against=("B",)), parts)
     test = stats.ttest_ind(gaps[1], gaps[0], equal_var=False)
-    assert verdict.comparisons[0].estimate == close(gaps[1].mean() - gaps[0].mean())
+    assert verdict.comparisons[0].estimate.value == close(gaps[1].mean() - gaps[0].mean())
     assert ends(verdict.comparisons[0]) == pytest.approx(tuple(test.confidence_interval(0.95)), abs=1e-9)
     assert verdict.answer is CONFIRMED
     assert judge(claim_of("gap grows", against=("B",), parts=("1", "0")), parts).answer is REFUTED
@@ -507,7 +439,7 @@ def linear_verdict(*curves):
 @pytest.mark.parametrize("curve", [LOG, ROOT, NONE, LATE_PULL, LEARNED])
 def test_runs_that_are_not_linear(curve):
     verdict = linear_verdict(*[curve] * 100)
-    assert verdict.comparisons[0].estimate == 0
+    assert verdict.comparisons[0].estimate.value == 0
     assert verdict.answer is REFUTED
 
 
@@ -515,24 +447,24 @@ def test_one_linear_run_is_enough():
     verdict = linear_verdict(*[LOG] * 98, LINEAR, LINEAR + LOG)
     (comparison,) = verdict.comparisons
     expected = stats.binomtest(2, 100).proportion_ci(0.95, method="exact")
-    assert comparison.estimate == close(0.02)
+    assert comparison.estimate.value == close(0.02)
     assert ends(comparison) == close((expected.low, expected.high))
     assert verdict.answer is CONFIRMED
-    assert linear_verdict(LINEAR, LINEAR).comparisons[0].high == 1
+    assert linear_verdict(LINEAR, LINEAR).comparisons[0].estimate.high == 1
 
 
 def test_few_runs_without_a_linear_one_are_undecided():
     # 0 of n: the upper end is 1 - 0.025^(1/n), below 0.05 from 72 runs on.
     assert linear_verdict(*[LOG] * 71).answer is UNDECIDED
     assert linear_verdict(*[LOG] * 72).answer is REFUTED
-    assert linear_verdict(LOG).comparisons[0].high == close(0.975)
+    assert linear_verdict(LOG).comparisons[0].estimate.high == close(0.975)
 
 
 def test_linear_runs_needs_checkpoints_in_the_last_quarters():
     sparse = from_curves({"A": np.ones((5, 2))}, np.array([1, 1000]))
     verdict = verdict_of(claim_of("linear runs"), sparse)
     assert verdict.answer is UNDECIDED
-    assert verdict.comparisons[0].estimate is None
+    assert verdict.comparisons[0].estimate.value is None
 
 
 @pytest.mark.parametrize(
@@ -552,13 +484,15 @@ def test_allocation(bound, estimate, answer):
     verdict = verdict_of(claim_of("allocation", policies=(), arm=(1, 0)), results)
     (comparison,) = verdict.comparisons
     assert verdict.answer is answer
-    assert comparison.estimate == (None if estimate is None else close(estimate))
+    assert comparison.estimate.value == (None if estimate is None else close(estimate))
     assert "a₁ in x₂" in comparison.what
 
 
 def test_allocation_of_an_arm_that_is_not_there():
     results = from_curves({"A": np.ones((2, 8))}, lower_bound={"allocation": [[0, 1], [2, 0]]})
-    with pytest.raises(ValueError, match=r"arm is \(1, 2\); give .* 2 contexts and 2 arms in part 'part 1'"):
+    with pytest.raises(
+        ValueError, match=r"arm must be .* 2 contexts and 2 arms in part 'part 1', got \(1, 2\)"
+    ):
         verdict_of(claim_of("allocation", policies=(), arm=(1, 2)), results)
 
 
@@ -584,7 +518,7 @@ def test_slower(seconds, answer):
 def test_together():
     def comparisons(*answers, beside=()):
         given = [(answer, True) for answer in answers] + [(answer, False) for answer in beside]
-        return [Comparison("", 1.0, 0.0, 2.0, answer, counted) for answer, counted in given]
+        return [Comparison("", Estimate(1.0, 0.0, 2.0), answer, counted) for answer, counted in given]
 
     assert together(comparisons(CONFIRMED, CONFIRMED)) is CONFIRMED
     assert together(comparisons(CONFIRMED, UNDECIDED)) is UNDECIDED
@@ -601,22 +535,15 @@ def test_words_of_the_rule_hold_metric_margin_and_level():
         "Here: growth of regret per unit of log t over the last decade before 0.5 of the horizon; margin "
         "0.3; level 0.95 for each interval."
     )
-    assert verdict.comparisons[0].what == "slope at 0.5 n of A over that of B, part 1"
-
-
-def test_comparison_in_one_line():
-    line = comparison_words(Comparison("R", 1234.5, -0.012345, 2e12, CONFIRMED, counted=False))
-    assert line == "R: 1,234 [-0.0123, 2e+12], confirmed (not counted)"
-    assert comparison_words(Comparison("R", 0.5, None, None, UNDECIDED)) == "R: 0.5, undecided"
-    assert (
-        comparison_words(Comparison("R", None, None, None, UNDECIDED)) == "R: not in the results, undecided"
-    )
+    assert verdict.comparisons[0].what == "slope at 0.5 n of A / slope at 0.5 n of B, part 1"
 
 
 def test_unequal_runs_are_refused():
     a, b = from_finals(A=[1.0, 2.0], B=[1.0, 2.0]), from_finals(A=[1.0, 2.0, 3.0])
     mixed = Results(pl.concat([a.table.filter(policy="B"), b.table]), a.manifest)
-    with pytest.raises(ValueError, match=r"part 'part 1' holds 2 runs of 'B' and 3 of 'A'"):
+    with pytest.raises(
+        ValueError, match="must have the same runs of every policy, got 2 of 'B' and 3 of 'A'"
+    ):
         verdict_of(claim_of("less", against=("B",)), mixed)
 
 
@@ -673,92 +600,3 @@ def test_false_alarms_of_grows_more():
     # The delta method is an approximation, good to far less than the tolerance at 40 runs.
     share = share_decided(claim_of("grows more", against=("B",)), alike, seed=25)
     assert abs(share - 0.05) < 4 * math.sqrt(0.05 * 0.95 / SETS)
-
-
-# --- checks -------------------------------------------------------------------------------------------------
-
-PARTS = {"small": ["A", "B", "C"], "large": ["A", "B"]}
-
-
-@pytest.mark.parametrize(
-    "claim",
-    [
-        claim_of("less", against=("B",)),
-        claim_of("less", against=("C",), parts=("small",)),
-        claim_of("between", against=("B", "C"), parts=("small",)),
-        claim_of("growing", beside=("B",), at=1),
-        claim_of("gap grows", against=("B",), parts=("large", "small")),
-        claim_of("allocation", policies=(), arm=(0, 2)),
-    ],
-)
-def test_good_claims_pass(claim):
-    check_claim(claim, PARTS)
-
-
-@pytest.mark.parametrize(
-    ("claim", "message"),
-    [
-        (claim_of("less", text=" "), "text is ' '; give a sentence"),
-        (claim_of("less", source=""), "source is ''"),
-        (claim_of("les", against=("B",)), "rule is 'les'; did you mean 'less'"),
-        (claim_of("less", metric="regrets", against=("B",)), "metric is 'regrets'; did you mean 'regret'"),
-        (claim_of("less", against=("B",), at=0), "at is 0; give a finite number > 0 and <= 1"),
-        (claim_of("less", against=("B",), at=1.5), "at is 1.5; give"),
-        (claim_of("less", against=("B",), at="0.5"), "at is '0.5'; give a number"),
-        (claim_of("less", against=("B",), at=math.nan), "at is nan; give"),
-        (claim_of("similar", against=("B",), margin=0.0), "margin is 0.0; give a finite number > 0"),
-        (claim_of("similar", against=("B",), margin=True), "margin is True; give a number"),
-        (claim_of("less", policies="A", against=("B",)), "policies is 'A'; give a list of labels"),
-        (claim_of("less", against=(1,)), r"against is \(1,\); give a list of labels"),
-        (claim_of("less", against=("B", "B")), "against names 'B' twice"),
-        (
-            claim_of("less", policies=(), against=("B",)),
-            r"policies is \[\]; rule 'less' takes at least one label",
-        ),
-        (claim_of("less"), r"against is \[\]; rule 'less' takes at least one label"),
-        (claim_of("between", against=("B",)), r"against is \['B'\]; rule 'between' takes exactly two labels"),
-        (
-            claim_of("between", policies=("D",), against=("A", "B", "C")),
-            "rule 'between' takes exactly two labels",
-        ),
-        (claim_of("growing", against=("B",)), r"against is \['B'\]; rule 'growing' takes none"),
-        (claim_of("less", against=("A",)), "against names 'A', which is in policies too"),
-        (claim_of("less", against=("B",), beside=("B",)), "beside names 'B', which is in against too"),
-        (
-            claim_of("less", against=("Bb",)),
-            "against is 'Bb'; did you mean 'B'[?] choose from A, B, C",
-        ),
-        (
-            claim_of("less", against=("C",)),
-            "against is 'C', which part 'large' does not have; .* be among small",
-        ),
-        (claim_of("less", against=("B",), parts=("smal",)), "parts is 'smal'; did you mean 'small'"),
-        (claim_of("less", against=("B",), parts=("large", "large")), "parts names 'large' twice"),
-        (
-            claim_of("growing", parts=("small",)),
-            r"parts is \['small'\]; rule 'growing' takes a first and a last",
-        ),
-        (claim_of("allocation", policies=()), r"arm is None; rule 'allocation' takes \[context, arm\]"),
-        (claim_of("allocation", arm=(0, 1)), r"policies is \['A'\]; rule 'allocation' takes none"),
-        (
-            claim_of("allocation", policies=(), beside=("A",), arm=(0, 1)),
-            r"beside is \['A'\]; rule 'allocation'",
-        ),
-        (claim_of("allocation", policies=(), arm=(0,)), r"arm is \(0,\); give \[context, arm\]"),
-        (claim_of("allocation", policies=(), arm=(0, -1)), r"arm \(arm\) is -1; give a whole number >= 0"),
-        (claim_of("less", against=("B",), arm=(0, 0)), r"arm is \(0, 0\); rule 'less' takes none"),
-    ],
-)
-def test_bad_claims_are_refused(claim, message):
-    with pytest.raises(ValueError, match=message):
-        check_claim(claim, PARTS)
-
-
-def test_judge_refuses_what_check_claim_refuses():
-    with pytest.raises(ValueError, match="against is 'Z'"):
-        verdict_of(claim_of("less", against=("Z",)), from_finals(A=noisy(1)))
-
-
-def test_no_part_at_all():
-    with pytest.raises(ValueError, match=r"parts is \[\]; rule 'less' takes a part"):
-        judge(claim_of("less", against=("B",)), {})

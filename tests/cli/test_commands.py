@@ -94,22 +94,22 @@ def test_bound_prints_and_draws(monkeypatch, capsys, tmp_path):
     assert run(monkeypatch, capsys, "bound", "toy", "--noise-std", 1, "--out", tmp_path / "b")[0] == 0
 
 
-def test_compare_draws_the_bound_and_shows_the_insides(monkeypatch, capsys, tmp_path):
+def test_compare_draws_the_bound_and_shows_the_diagnostics(monkeypatch, capsys, tmp_path):
     out = tmp_path / "out"
     chosen = ["--policy", "solid", "--policy", "linucb"]
     status, printed, _ = run(
-        monkeypatch, capsys, "compare", "toy", *chosen, *QUICK, "--insides", "--out", out
+        monkeypatch, capsys, "compare", "toy", *chosen, *QUICK, "--diagnostics", "--out", out
     )
     assert status == 0
     assert "v* = 2.5" in printed
-    assert f"{2.5 * math.log(40):.4g}" in printed
+    assert f"{2.5 * math.log(40):.2f}" in printed
     results = sb.Results.load(out)
     assert results.manifest["lower_bound"]["value"] == pytest.approx(2.5, rel=1e-4)
-    assert results.insides["policy"].unique().to_list() == ["Solid()"]
+    assert results.diagnostics["policy"].unique().to_list() == ["Solid()"]
     targets = results.manifest["targets"]
     z_min = sb.pure_exploration(sb.problems.toy()).z_min
     assert targets["n_arms"] == 3
-    assert {row["z"] for row in targets["at"]} == set(results.insides["normalisation"])
+    assert {row["z"] for row in targets["at"]} == set(results.diagnostics["normalisation"])
     for row in targets["at"]:
         assert (row["omega"] is None) == (row["z"] < z_min)
 
@@ -126,26 +126,26 @@ def test_without_a_bound_compare_says_why(monkeypatch, capsys, tmp_path):
 
 
 BAD = [
-    (["compare", "toy", "--policy", "solidd"], "policy is 'solidd'; did you mean 'solid'?"),
+    (["compare", "toy", "--policy", "solidd"], "got 'solidd'; did you mean 'solid'?"),
     (["compare", "toy", "--policy", "solid", "--policy", "solid"], "given twice"),
-    (["compare", "toy", "--horizon", "0"], "horizon is 0; give a whole number >= 1"),
-    (["compare", "toy", "--runs", "-3"], "runs is -3"),
-    (["compare", "toy", "--seed", "-1"], "seed is -1"),
-    (["compare", "toy", "--jobs", "0"], "jobs is 0"),
+    (["compare", "toy", "--horizon", "0"], "horizon must be an integer >= 1, got 0"),
+    (["compare", "toy", "--runs", "-3"], "runs must be an integer >= 1, got -3"),
+    (["compare", "toy", "--seed", "-1"], "seed must be an integer >= 0, got -1"),
+    (["compare", "toy", "--jobs", "0"], "jobs must be an integer >= 1, got 0"),
     (["compare", "toy", "--horizon", "many"], "--horizon"),
-    (["compare", "toy", "--noise-std", "0"], "noise_std is 0"),
+    (["compare", "toy", "--noise-std", "0"], "noise_std must be > 0, got 0"),
     (["compare", "toy", "--xi", "2"], "xi is 2"),
-    (["compare", "toy", "--arms", "4"], "--arms is 4, but it belongs to the random problem"),
-    (["compare", "random", "--density", "1.5"], "density is 1.5"),
-    (["compare", "random", "--problem-seed", "-1"], "seed is -1"),
-    (["compare", "toyy"], "problem is 'toyy'; give toy, random, or the name of an .npz file"),
+    (["compare", "toy", "--arms", "4"], "--arms belongs to the random problem, got 4 for toy; leave it out"),
+    (["compare", "random", "--density", "1.5"], "density must be > 0 and <= 1, got 1.5"),
+    (["compare", "random", "--problem-seed", "-1"], "seed must be an integer >= 0, got -1"),
+    (["compare", "toyy"], "problem must be toy, random, or the name of an .npz file, got 'toyy'"),
     (["compare", "none.npz"], "problem file 'none.npz' cannot be read"),
     (["compare", "toy", "--polcy", "solid"], "--polcy"),
     (["compare"], "problem"),
     (["compair", "toy"], "compair"),
-    (["bound", "toy", "--tol", "0"], "tol is 0"),
+    (["bound", "toy", "--tol", "0"], "tol must be >= 1e-10 and <= 0.5, got 0"),
     (["compare", "toy", "--policy", "ossb"], "features has 2 contexts; OSSB takes one"),
-    (["bound", "toy", "--arms", "3"], "--arms is 3, but it belongs to the random problem"),
+    (["bound", "toy", "--arms", "3"], "--arms belongs to the random problem, got 3 for toy; leave it out"),
 ]
 
 
@@ -168,9 +168,8 @@ def test_broken_problem_files(monkeypatch, capsys, tmp_path):
     path.write_bytes(b"junk")
     assert "not a whole .npz" in run(monkeypatch, capsys, "compare", path, *QUICK, "--out", tmp_path / "o")[2]
     np.savez(path, features=np.full((1, 2, 2), np.nan), theta=[1, 2])
-    assert (
-        "features holds nan" in run(monkeypatch, capsys, "compare", path, *QUICK, "--out", tmp_path / "o")[2]
-    )
+    error = run(monkeypatch, capsys, "compare", path, *QUICK, "--out", tmp_path / "o")[2]
+    assert "features must be finite everywhere, got nan" in error
     assert not (tmp_path / "o").exists()
 
 
@@ -187,7 +186,7 @@ def test_an_out_that_is_or_lies_below_a_file(monkeypatch, capsys, tmp_path):
 def test_an_out_that_may_not_be_written_to(monkeypatch, capsys, tmp_path):
     tmp_path.chmod(0o500)
     status, _, error = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--out", tmp_path / "o")
-    assert (status, "may not be written to" in error) == (2, True)
+    assert (status, "cannot be written to" in error) == (2, True)
 
 
 def test_ctrl_c_is_one_line_and_leaves_nothing_half_written(monkeypatch, capsys, tmp_path):

@@ -13,14 +13,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from solid_bandits.experiments.claims import RULES, judge
-from solid_bandits.experiments.experiment import NAMES
+from made import BOUND, FOUR, make_outcome, make_part
+from solid_bandits.experiments.judging import judge
+from solid_bandits.experiments.names import NAMES
 from solid_bandits.experiments.outcome import Answer, Claim, Comparison, Verdict
-from solid_bandits.report.document import document, escaped, write_document
+from solid_bandits.experiments.rules import RULES
+from solid_bandits.report.document import document, write_document
+from solid_bandits.report.document.markdown import escaped
 from solid_bandits.report.experiment_figure import write_experiment_figure
-from test_experiment_figure import BOUND, FOUR, make_outcome, make_part
+from solid_bandits.statistics.estimate import Estimate
 
-CONF = Path(__file__).parent.parent / "docs" / "conf.py"
+CONF = Path(__file__).parents[2] / "docs" / "conf.py"
 FACTS = {
     "scale": "paper",
     "machine": "AMD | EPYC",
@@ -156,9 +159,9 @@ def test_a_bound_of_many_problems_says_so():
 def test_nothing_that_is_not_a_number_is_printed(bound, runs):
     few = make_part({"LinUCB": 1.0}, runs=runs, bound=bound)  # does not have the reference policy
     verdicts = [
-        verdict(Answer.UNDECIDED, Comparison("a", None, None, None, Answer.UNDECIDED)),
-        verdict(Answer.UNDECIDED, Comparison("b", math.nan, math.nan, math.inf, Answer.UNDECIDED)),
-        verdict(Answer.UNDECIDED, Comparison("c", 1.5, None, None, Answer.UNDECIDED)),
+        verdict(Answer.UNDECIDED, Comparison("a", Estimate(None, None, None), Answer.UNDECIDED)),
+        verdict(Answer.UNDECIDED, Comparison("b", Estimate(math.nan, math.nan, math.inf), Answer.UNDECIDED)),
+        verdict(Answer.UNDECIDED, Comparison("c", Estimate(1.5, None, None), Answer.UNDECIDED)),
         verdict(Answer.UNDECIDED),
     ]
     facts = {"machine": None, "versions": {}, "cores": 2}
@@ -207,7 +210,7 @@ def test_claims_are_shown_with_source_numbers_and_rule():
         what, _, value = line.rpartition(": ")
         assert what == f"• {escaped(comparison.what)}"
         ends = re.fullmatch(r"(\S+)\s\\\[(\S+),\s(\S+)\\\]", value).groups()
-        for cell, wanted in zip(ends, (comparison.estimate, comparison.low, comparison.high), strict=True):
+        for cell, wanted in zip(ends, comparison.estimate, strict=True):
             assert shown(wanted, cell)
     # What stands beside is not among what decides.
     assert "a\\$" not in second[3]
@@ -225,10 +228,10 @@ def test_rules_are_explained_once_and_whole():
 
 def test_only_what_decides_is_in_the_row_and_all_of_it_below():
     comparisons = [
-        Comparison("holds", 1.0, 0.5, 1.5, Answer.CONFIRMED),
-        Comparison("fails", -1.0, -1.5, -0.5, Answer.REFUTED),
-        Comparison("open", 0.0, -1.5, 1.5, Answer.UNDECIDED),
-        Comparison("beside", -2.0, -3.0, -1.0, Answer.REFUTED, counted=False),
+        Comparison("holds", Estimate(1.0, 0.5, 1.5), Answer.CONFIRMED),
+        Comparison("fails", Estimate(-1.0, -1.5, -0.5), Answer.REFUTED),
+        Comparison("open", Estimate(0.0, -1.5, 1.5), Answer.UNDECIDED),
+        Comparison("beside", Estimate(-2.0, -3.0, -1.0), Answer.REFUTED, counted=False),
     ]
     text = document([make_outcome({"x": make_part(FOUR)}, [verdict(Answer.REFUTED, *comparisons)])], {})
     assert table_with(text, "", "verdict")[1][3] == "fails: −1.000\u00a0\\[−1.500,\u00a0−0.500\\]"
@@ -238,7 +241,7 @@ def test_only_what_decides_is_in_the_row_and_all_of_it_below():
 
 
 def test_many_deciding_numbers_are_cut_short_in_the_row():
-    comparisons = [Comparison(f"number {k}", 1.0, 0.5, 1.5, Answer.CONFIRMED) for k in range(12)]
+    comparisons = [Comparison(f"number {k}", Estimate(1.0, 0.5, 1.5), Answer.CONFIRMED) for k in range(12)]
     text = document([make_outcome({"x": make_part(FOUR)}, [verdict(Answer.CONFIRMED, *comparisons)])], {})
     lines = table_with(text, "", "verdict")[1][3].split("<br>")
     assert lines[-1] == f"• and {12 - len(lines) + 1} more"
@@ -246,7 +249,7 @@ def test_many_deciding_numbers_are_cut_short_in_the_row():
 
 
 def test_an_end_near_zero_keeps_its_side():
-    near = Comparison("a", 10.97, -0.28, 22.2, Answer.UNDECIDED)
+    near = Comparison("a", Estimate(10.97, -0.28, 22.2), Answer.UNDECIDED)
     text = document([make_outcome({"x": make_part(FOUR)}, [verdict(Answer.UNDECIDED, near)])], {})
     assert "11.0\u00a0\\[−0.3,\u00a022.2\\]" in text
 

@@ -9,40 +9,10 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 from PIL import Image
 
+from made import BOUND, FOUR, make_outcome, make_part
 from solid_bandits.experiments.outcome import Outcome
 from solid_bandits.report.experiment_figure import experiment_figure, write_experiment_figure
 from solid_bandits.report.palette import looks
-from solid_bandits.results import COLUMNS, Results
-
-BOUND = {"value": 2.5, "lower": 2.499, "upper": 2.501, "allocation": [[0.0, 1.0]]}
-FOUR = {"SOLID": 2.0, "LinUCB": 5.0, "LinTS (posterior)": 1.5, "$a$ | b": 3.0}
-
-
-def make_part(slopes, runs=6, horizon=2000, bound=BOUND, stuck=(), seed=0, **manifest) -> Results:
-    """Regret around slope * log t; that of the stuck policies is linear."""
-    rng = np.random.default_rng(seed)
-    steps = np.unique(np.geomspace(1, horizon, 30).astype(np.int64))
-    frames = []
-    for policy, slope in slopes.items():
-        growth = steps * 0.5 if policy in stuck else np.log1p(steps)
-        for run in range(runs):
-            regret = slope * growth + np.cumsum(rng.random(len(steps))) * 0.1
-            columns = {"policy": policy, "run": run, "step": steps, "regret": regret, "explored": steps // 4}
-            frames.append(pl.DataFrame(columns, schema=COLUMNS))
-    configuration = {
-        "policies": {policy: {} for policy in slopes},
-        "horizon": horizon,
-        "runs": runs,
-        "seed": 3,
-    }
-    return Results(
-        pl.concat(frames), {"format": 1, "configuration": configuration, "lower_bound": bound, **manifest}
-    )
-
-
-def make_outcome(parts, verdicts=(), **fields) -> Outcome:
-    usual = {"name": "toy", "title": "The toy", "about": "What is played.", "scale": "quick"}
-    return Outcome(**{**usual, **fields}, parts=parts, verdicts=tuple(verdicts))
 
 
 def same_parts(count, slopes=FOUR, **options) -> Outcome:
@@ -87,7 +57,7 @@ def test_panels_have_titles_and_the_constant_of_their_bound():
     )
     panels = experiment_figure(outcome).axes
     assert [axes.get_title(loc="left").replace(r"\$", "$") for axes in panels] == list(outcome.parts)
-    assert [axes.get_title(loc="right") for axes in panels] == ["$v^*$ = 2.5", "$v^*$ = 1,234", ""]
+    assert [axes.get_title(loc="right") for axes in panels] == ["$v^*$ = 2.50", "$v^*$ = 1,234", ""]
     assert [len(bounds_of(axes)) for axes in panels] == [1, 1, 0]
 
 

@@ -117,13 +117,13 @@ def test_the_manifest_says_what_was_done():
 
 
 BAD = [
-    ({"horizon": 0}, "horizon is 0; give a whole number >= 1"),
-    ({"horizon": 1.5}, "horizon is 1.5"),
-    ({"runs": 0}, "runs is 0"),
-    ({"seed": -1}, "seed is -1"),
-    ({"jobs": 0}, "jobs is 0"),
-    ({"policies": {}}, "policies is empty"),
-    ({"policies": {"x": sb.Solid}}, r"policies\['x'\] is .*; give a policy such as Solid\(\)"),
+    ({"horizon": 0}, "horizon must be an integer >= 1, got 0"),
+    ({"horizon": 1.5}, "horizon must be an integer >= 1, got 1.5"),
+    ({"runs": 0}, "runs must be an integer >= 1, got 0"),
+    ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+    ({"jobs": 0}, "jobs must be an integer >= 1, got 0"),
+    ({"policies": {}}, "policies must not be empty"),
+    ({"policies": {"x": sb.Solid}}, r"policies\['x'\] must be a policy such as Solid\(\), got "),
 ]
 
 
