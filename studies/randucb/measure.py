@@ -1,4 +1,4 @@
-"""Playing the families, and the measures of docs/defaults.md."""
+"""Playing the families, and the measures of docs/randucb.md."""
 
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
-"""Tables and figure of docs/defaults.md from what `held_out.py` wrote.
+"""Tables and figure of docs/randucb.md from what `held_out.py` wrote.
 
-Usage: python studies/defaults/tables.py FOLDER DOCS
+Usage: python studies/randucb/tables.py FOLDER DOCS
 """
 
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from families import FIRST, HORIZONS, SECOND
-from held_out import POLICIES, lines_of
+from held_out import POLICIES, RANDUCB, THEN, lines_of
 from matplotlib.figure import Figure
 from measure import LINTS, compare, geometric_mean
 from scipy import stats
@@ -16,8 +16,9 @@ from scipy import stats
 RESAMPLES = 2000
 MOST_TAIL = 1.1
 """What Q is asked to be at most."""
-OURS = "Solid()"
-OTHERS = [label for label in POLICIES if label not in (OURS, LINTS)]
+OURS = THEN
+EVERY = [THEN, *POLICIES]
+OTHERS = [label for label in EVERY if label not in (OURS, LINTS)]
 COLOURS = {1_000: "#7aa6c2", 10_000: "#2f6f9f", 100_000: "#12344d"}
 
 
@@ -57,10 +58,10 @@ def student(values):
 
 def all_cells(regrets):
     """Policy -> (family, horizon) -> measures, of what was played."""
-    cells = {label: {} for label in POLICIES}
+    cells = {label: {} for label in EVERY}
     for (label, *key), values in regrets.items():
         cells[label][tuple(key)] = compare(values, regrets[LINTS, *key])
-    return cells
+    return {label: some for label, some in cells.items() if some}
 
 
 def cells_table(cells, regrets):
@@ -70,7 +71,7 @@ def cells_table(cells, regrets):
         regret, lints = regrets[OURS, name, horizon], regrets[LINTS, name, horizon]
         low, high = interval(mean_ratio, regret, lints)
         least, most = interval(tail_ratio, regret, lints)
-        others = (cells[label].get((name, horizon)) for label in OTHERS)
+        others = (cells.get(label, {}).get((name, horizon)) for label in OTHERS)
         rows.append(
             [
                 f"`{name}`",
@@ -82,7 +83,7 @@ def cells_table(cells, regrets):
                 *("not played" if one is None else f"{one.ratio:.2f}" for one in others),
             ]
         )
-    heads = ["family", "n", "regret of LinTS", "R of `Solid()`", "Q of `Solid()`", "stuck: `Solid()` / LinTS"]
+    heads = ["family", "n", "regret of LinTS", "R of `Solid()` of then", "Q of it", "stuck: it / LinTS"]
     return table(heads + [f"R of {label}" for label in OTHERS], rows)
 
 
@@ -180,9 +181,10 @@ def figure(cells, regrets, path):
                 "o",
                 color=COLOURS[horizon],
                 ms=5,
-                label=f"Solid(), n = {power(horizon)}" if first else None,
+                label=f"{OURS}, n = {power(horizon)}" if first else None,
             )
             for label, mark, colour in (
+                (RANDUCB, "D", "#c9a227"),
                 ("LinUCB (tuned)", "x", "#b4562c"),
                 ("LinTS (tuned)", "+", "#6b6b6b"),
             ):
@@ -222,11 +224,11 @@ def main(folder, docs):
     second = regrets_of(folder / "held_out.jsonl")
     for name, regrets, families in (("first", first, FIRST), ("second", second, SECOND)):
         cells = all_cells(regrets)
-        (out / f"defaults-{name}-families.md").write_text(families_table(families), encoding="utf-8")
-        (out / f"defaults-{name}-summary.md").write_text(summary(cells, regrets), encoding="utf-8")
-        (out / f"defaults-{name}-cells.md").write_text(cells_table(cells, regrets), encoding="utf-8")
-    (out / "defaults-long.md").write_text(long_table(lines_of(folder / "long.jsonl")), encoding="utf-8")
-    figure(all_cells(second), second, docs / "_static" / "defaults.png")
+        (out / f"randucb-{name}-families.md").write_text(families_table(families), encoding="utf-8")
+        (out / f"randucb-{name}-summary.md").write_text(summary(cells, regrets), encoding="utf-8")
+        (out / f"randucb-{name}-cells.md").write_text(cells_table(cells, regrets), encoding="utf-8")
+    (out / "randucb-long.md").write_text(long_table(lines_of(folder / "long.jsonl")), encoding="utf-8")
+    figure(all_cells(second), second, docs / "_static" / "randucb.png")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The families of problems on which the defaults of `Solid` are tuned and judged (docs/defaults.md).
+"""The families of problems on which the parameters of `RandUCB` were tuned and judged (docs/randucb.md).
 
 Every run of a random family has a problem of its own. Tuning and held-out families differ in their settings, in the
 seeds of their problems and in the seeds of contexts and noise; one kind, Jester, is never tuned on. There were two
