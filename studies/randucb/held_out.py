@@ -58,9 +58,7 @@ def play_held_out(path):
             policies = {label: make(family) for label, make in POLICIES.items()}
             for horizon in HORIZONS:
                 left = {
-                    label: policy
-                    for label, policy in policies.items()
-                    if (label, name, horizon) not in done
+                    label: policy for label, policy in policies.items() if (label, name, horizon) not in done
                 }
                 regrets = play_all(left, {name: family}, (horizon,), RUNS, SECOND_SEED)
                 for label, policy in left.items():

@@ -7,26 +7,15 @@ of final regrets for each policy, family and horizon, and prints what the rule o
 """
 
 import json
-import math
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from families import FIRST, RUNS, TUNING
 from measure import LINTS, cells_of, geometric_mean, objective, play_all
+from tested import Tested
 
 import solid_bandits as sb
-from solid_bandits._compile import jit
-from solid_bandits.estimation.arms import ArmsWork, best_available
-from solid_bandits.estimation.estimator import observe, write_theta
-from solid_bandits.policies.contract import register
-from solid_bandits.policies.identification import alternative_distance
-from solid_bandits.policies.linucb import upper_arm
-from solid_bandits.policies.randucb import RandUCBParams, RandUCBState, set_scale
-from solid_bandits.setting import Setting
-from solid_bandits.stream import uniform
 
 SEED = 11
 """Of contexts, noise and policies; not used before."""
@@ -37,52 +26,8 @@ PLAIN = "RandUCB"
 RESAMPLES = 2000
 
 
-class TestedAgent(NamedTuple):
-    """RandUCB behind the test."""
-
-    params: RandUCBParams
-    setting: Setting
-    state: RandUCBState
-    work: ArmsWork
-
-
-@jit
-def act(agent, arms, available):
-    """The greedy arm where no model with another best arm is within σ² E, else RandUCB's arm with the same draw E."""
-    params, state, noise_std = agent.params, agent.state, agent.setting.noise_std
-    set_scale(agent, arms)
-    state.step[()] += 1
-    drawn = -2.0 * params.temperature * math.log(1.0 - uniform(state.stream))
-    theta = agent.work.vector
-    write_theta(state.estimator, theta)
-    limit = noise_std**2 * drawn
-    if alternative_distance(state.estimator, arms, theta, agent.work, limit) > limit:
-        return best_available(arms, available, theta), False
-    width = noise_std * math.sqrt(params.growth * math.log(state.step.item()) + drawn)
-    return upper_arm(state.estimator, arms, available, width, agent.work)
-
-
-@jit
-def update(agent, features, reward):
-    """Take in a reward."""
-    set_scale(agent, features.reshape((1, features.shape[0])))
-    observe(agent.state.estimator, features, reward, agent.work.vector, agent.work.gains)
-
-
-register(TestedAgent, act, update, probabilities=None)
-
-
-@dataclass(frozen=True)
-class Tested(sb.RandUCB):
-    """RandUCB with SOLID's exploitation test in front of it, the draw of the width being its threshold."""
-
-    def start(self, setting, stream):
-        """A new agent."""
-        return TestedAgent(*super().start(setting, stream))
-
-
-def difference(regrets, lints):
-    """log of the geometric mean of R with the test minus without, and its standard error over resampled runs."""
+def difference(regrets):
+    """Mean log R with the test minus without, and its standard error over resampled runs."""
     rng = np.random.default_rng(0)
     draws = []
     for resample in range(RESAMPLES + 1):
@@ -112,7 +57,7 @@ def main(folder):
             f"largest Q {max(cell.tail for cell in cells.values()):.2f}, "
             f"stuck {sum(cell.stuck for cell in cells.values()) * RUNS:.0f}"
         )
-    mean, error = difference(regrets, regrets)
+    mean, error = difference(regrets)
     print(f"log ratio, with the test minus without: {mean:.3f} ± {error:.3f} (standard error)")
     print("the test becomes an option" if mean < -2 * error else "the test is left out")
 

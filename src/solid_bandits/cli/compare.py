@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from solid_bandits.problem import Problem
     from solid_bandits.results import Results
 
-DEFAULT_POLICIES = ["solid", "solid-paper", "linucb", "lints", "lints-posterior"]
+DEFAULT_POLICIES = ["solid", "randucb", "linucb", "lints", "lints-posterior"]
 
 
 @takes_problem
@@ -26,7 +26,7 @@ def compare(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="A policy by name; repeat for several (default: solid, linucb, lints, lints-posterior)."
+            help="A policy by name; repeat for several (default: solid, randucb, linucb, lints, lints-posterior)."
         ),
     ] = None,
     horizon: Annotated[int, typer.Option(help="Steps of each run.")] = 50_000,
