@@ -108,6 +108,7 @@ def test_the_quick_scale_takes_what_the_file_says(folder):
         ("horizon = 300", "horizons = 300", 3, "got 'horizons'; did you mean 'horizon'?"),
         ("horizon = 300", "", 1, "horizon is missing"),
         ("runs = 4", "runs = true", 4, "runs must be an integer, got True"),
+        ("seed = 2", "seed = -2", 5, "seed must be an integer >= 0, got -2"),
         ("runs = 4", "runs = 0", 4, "runs must be an integer >= 1, got 0"),
         ("[quick]\nruns = 2", '[quick]\nruns = "2"', 8, "runs must be an integer, got '2'"),
         ('kind = "toy"', 'kind = "toyy"', 12, "got 'toyy'; did you mean 'toy'?"),
@@ -156,6 +157,16 @@ def test_errors_name_file_line_and_remedy(folder, old, new, line, message):
 def test_a_claim_about_what_is_not_played_is_left_out(folder):
     text = GOOD.replace('problems = ["easy", "new"]', "quick = false")
     assert [len(load(written(folder, text), scale).claims) for scale in ("quick", "paper")] == [0, 1]
+
+
+def test_tables_that_are_none(folder):
+    text = 'horizon = 3\nruns = 2\nproblem = ["toy"]\npolicy = [{ name = "greedy" }]\n'
+    with pytest.raises(
+        ValueError, match=r"line 3: problem must be a list of tables, \[\[problem\]\], got 'toy'"
+    ):
+        load(written(folder, text))
+    with pytest.raises(ValueError, match=r"line 3: quick must be a table, got 7"):
+        load(written(folder, "horizon = 3\nruns = 2\nquick = 7\n"))
 
 
 def test_nothing_to_play_is_an_error(folder):

@@ -103,6 +103,11 @@ class _Reader:
     def experiment(self, name: str, scale: str) -> Experiment:
         with self.source.at():
             _check_table(self.content, _TOP, needed=("horizon", "runs", "problem", "policy"))
+            _check.integer("seed", self.content.get("seed", 0), least=0)
+            for key in ("problem", "policy", "claim"):
+                for table in self.content.get(key, []):
+                    if not isinstance(table, dict):
+                        raise ArgumentError(key, f"must be a list of tables, [[{key}]], got {table!r}")
         sizes = self.sizes(self.content)
         plans = dict(self.plans(sizes))
         if not plans:
@@ -236,10 +241,8 @@ class _Reader:
             yield claim
 
 
-def _check_table(table: Any, known: Mapping[str, type], needed: tuple[str, ...] = ()) -> None:
+def _check_table(table: Plain, known: Mapping[str, type], needed: tuple[str, ...] = ()) -> None:
     """Raise an error unless `table` has only known keys, with values of their types, and all needed ones."""
-    if not isinstance(table, dict):
-        raise ValueError(f"must be a table, got {table!r}")
     for key, value in table.items():
         _check_key("key", key, known)
         kind = known[key]
