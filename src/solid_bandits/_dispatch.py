@@ -10,6 +10,8 @@ from typing import Any, TypeVar, cast
 
 from numba.extending import overload
 
+from solid_bandits._compile import INLINED
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -29,7 +31,7 @@ def by_type(declaration: F) -> F:
 
         return compiled
 
-    overload(call, target="generic")(typed)
+    overload(call, jit_options=INLINED, target="generic")(typed)
     call.__name__, call.__doc__ = declaration.__name__, declaration.__doc__
     call.__dict__["kernels"] = kernels
     return cast(F, call)

@@ -12,7 +12,7 @@ from numba.experimental import structref
 from numpy.typing import ArrayLike
 
 from solid_bandits import _check
-from solid_bandits._compile import jit_apart
+from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Bools, Floats
 from solid_bandits.agent_file import AgentFile, PathLike, read_agent, write_agent
 from solid_bandits.estimation.estimator import Estimator, squared_norm, write_theta
@@ -42,12 +42,12 @@ class _Held(structref.StructRefProxy):
 structref.define_proxy(_Held, _HeldType, ["agent"])  # type: ignore[no-untyped-call]
 
 
-@jit_apart
+@jit_allocating
 def _hold(agent: CompiledAgent) -> Any:
     return _Held(agent)  # type: ignore[no-untyped-call]
 
 
-@jit_apart
+@jit_allocating
 def _decide(
     held: Any, context: int, arms: Floats, available: Bools, probabilities: Floats
 ) -> tuple[int, bool, bool]:
@@ -56,7 +56,7 @@ def _decide(
     return arm, explored, known
 
 
-@jit_apart
+@jit_allocating
 def _learn(held: Any, context: int, arm: int, features: Floats, reward: float) -> None:
     contract.update(held.agent, context, arm, features, reward)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit
+from solid_bandits._compile import jit_apart
 from solid_bandits._types import Bools, Floats, Ints, Plain, Words
 from solid_bandits.policies.contract import CompiledAgent, Policy, act, start, update
 from solid_bandits.problem import Problem
@@ -32,7 +32,7 @@ class Trace(NamedTuple):
     explored: Ints
 
 
-@jit
+@jit_apart
 def _loop(
     agent: CompiledAgent, truth: Truth, trace: Trace, environment: Words, first: int, last: int
 ) -> None:

@@ -20,7 +20,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from solid_bandits import _check
-from solid_bandits._compile import package_stamp
+from solid_bandits._sources import package_hash
 from solid_bandits._files import first_line
 from solid_bandits._types import Plain
 
@@ -222,7 +222,7 @@ def identity() -> Plain:
     """What must be the same wherever tasks of one experiment run: results are compared to the last bit."""
     from importlib.metadata import version
 
-    return {"code": package_stamp()[:16], **{name: version(name) for name in ("numpy", "numba")}}
+    return {"code": package_hash()[:16], **{name: version(name) for name in ("numpy", "numba")}}
 
 
 def _alike(here: Plain) -> None:

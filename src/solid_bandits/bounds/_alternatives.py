@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from solid_bandits._compile import jit_apart
+from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Floats
 from solid_bandits.alternatives.ball import ball_multiplier, eigenbasis
 from solid_bandits.linalg.triangular import cholesky, solve_columns
 
 
-@jit_apart
+@jit_allocating
 def unbounded(u: Floats, v: Floats, matrix: Floats) -> tuple[Floats, Floats, Floats]:
     """Information against each pair when θ' is any vector.
 
@@ -33,7 +33,7 @@ def unbounded(u: Floats, v: Floats, matrix: Floats) -> tuple[Floats, Floats, Flo
     return w, z, 1.0 / row_products(z, z)
 
 
-@jit_apart
+@jit_allocating
 def row_products(first: Floats, second: Floats) -> Floats:
     """The inner product of each row of one table with the same row of another."""
     result = np.zeros(len(first))
@@ -45,7 +45,7 @@ def row_products(first: Floats, second: Floats) -> Floats:
     return result
 
 
-@jit_apart
+@jit_allocating
 def inverse_factor(matrix: Floats) -> Floats:
     """L⁻ᵀ with matrix = L Lᵀ; pivots lost to rounding are lifted, since a library's factor would raise there."""
     factor = np.empty_like(matrix)
@@ -55,7 +55,7 @@ def inverse_factor(matrix: Floats) -> Floats:
     return np.ascontiguousarray(inverse.T)
 
 
-@jit_apart
+@jit_allocating
 def bounded(
     v: Floats, matrix: Floats, theta: Floats, radius: float
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
@@ -78,7 +78,7 @@ def bounded(
     return values, kappa, betas, eigenvalues, basis
 
 
-@jit_apart
+@jit_allocating
 def curvature_factor(
     v: Floats, theta: Floats, eigenvalues: Floats, kappa: float, beta: Floats, u: Floats, along: Floats
 ) -> Floats:

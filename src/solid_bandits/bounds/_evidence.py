@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from solid_bandits._compile import jit_apart
+from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Floats, Ints
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -10,7 +10,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _BLOCK = 32
 
 
-@jit_apart
+@jit_allocating
 def _length(values: Floats) -> float:
     total = 0.0
     for i in range(len(values)):
@@ -18,7 +18,7 @@ def _length(values: Floats) -> float:
     return np.sqrt(total)
 
 
-@jit_apart
+@jit_allocating
 def triangle(rows: Floats) -> Floats:
     """R of rows = QR by Householder reflections, shape (k, k); zero rows at the end where there are too few."""
     n, k = rows.shape
@@ -45,7 +45,7 @@ def triangle(rows: Floats) -> Floats:
     return factor
 
 
-@jit_apart
+@jit_allocating
 def least_unbounded(spread: Floats, pulls: Floats, apart: Floats, stretch: Floats, fine: float) -> float:
     """Least information over pairs with normals v_j = stretch_j · apart_j where θ' is any vector, rounding charged.
 
@@ -94,7 +94,7 @@ def least_unbounded(spread: Floats, pulls: Floats, apart: Floats, stretch: Float
     return least
 
 
-@jit_apart
+@jit_allocating
 def _inverse_size(factor: Floats) -> float:
     """‖R⁻¹‖, Frobenius."""
     k = factor.shape[0]
@@ -113,7 +113,7 @@ def _inverse_size(factor: Floats) -> float:
     return np.sqrt(total)
 
 
-@jit_apart
+@jit_allocating
 def _forward(factor: Floats, z: Floats, sums: Floats) -> None:
     """Overwrite z by R⁻ᵀz, and `sums` by its squared norms, column by column."""
     sums[:] = 0.0
@@ -129,7 +129,7 @@ def _forward(factor: Floats, z: Floats, sums: Floats) -> None:
             sums[p] += row[p] * row[p]
 
 
-@jit_apart
+@jit_allocating
 def _backward(factor: Floats, z: Floats, sums: Floats) -> None:
     """Overwrite z by R⁻¹z, and `sums` by its squared norms, column by column."""
     sums[:] = 0.0
@@ -145,7 +145,7 @@ def _backward(factor: Floats, z: Floats, sums: Floats) -> None:
             sums[p] += row[p] * row[p]
 
 
-@jit_apart
+@jit_allocating
 def reaches(
     features: Floats, optimal: Ints, gaps: Floats, contexts: Ints, arms: Ints, shifts: Floats
 ) -> Floats:
@@ -168,7 +168,7 @@ def reaches(
     return reach
 
 
-@jit_apart
+@jit_allocating
 def largest_price(
     features: Floats,
     optimal: Ints,

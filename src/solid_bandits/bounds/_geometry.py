@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solid_bandits._compile import jit_apart
+from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Floats, Ints
 from solid_bandits.problem import Problem
 
@@ -102,7 +102,7 @@ def gaps(problem: Problem) -> Gaps:
     return Gaps(values, np.flatnonzero(others), float(error))
 
 
-@jit_apart
+@jit_allocating
 def _gap_table(features: Floats, theta: Floats, optimal: Ints) -> tuple[Floats, Floats, float]:
     """Gaps, the size of what was summed for each, and their least ratio (infinite without pairs, < 0 if undefined)."""
     n_contexts, n_arms, dim = features.shape

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit_apart
+from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds._alternatives import bounded, curvature_factor, unbounded
 
@@ -73,7 +73,7 @@ class Information(NamedTuple):
     basis: Floats
 
 
-@jit_apart
+@jit_allocating
 def information(task: Restricted, y: Floats) -> Information:
     """Information against every pair at y, by the closed form or, inside a ball, pair by pair."""
     matrix = np.dot(np.ascontiguousarray(task.u.T), task.u * y.reshape(-1, 1))
@@ -89,7 +89,7 @@ def information(task: Restricted, y: Floats) -> Information:
     return Information(values, along, u / np.sqrt(eigenvalues), kappa, betas, eigenvalues, basis)
 
 
-@jit_apart
+@jit_allocating
 def curvature(task: Restricted, info: Information, lam: Floats) -> Floats:
     """-Σ_j lam_j ∇²I_j, shape (variables, variables), less the rank-one terms of the pairs the ball leaves free."""
     free = lam * (info.kappa == 0)
@@ -109,7 +109,7 @@ def curvature(task: Restricted, info: Information, lam: Floats) -> Floats:
     return hessian
 
 
-@jit_apart
+@jit_allocating
 def lower_value(task: Restricted, prices: Floats, weight: float) -> float:
     """The bound that weak duality gives from Σ_j lam_j = weight and prices_i = Σ_j lam_j (u_iᵀβ_j)²."""
     if task.kind == FREE:
@@ -128,7 +128,7 @@ def lower_value(task: Restricted, prices: Floats, weight: float) -> float:
     return -weight / (best * task.equality[:, -1]).sum()
 
 
-@jit_apart
+@jit_allocating
 def upper_value(task: Restricted, y: Floats, info: Floats) -> float:
     """Cost of a feasible point near y: scaled, or for (P_z) mixed with the strictly feasible point."""
     if task.kind == FREE:
@@ -151,7 +151,7 @@ def upper_value(task: Restricted, y: Floats, info: Floats) -> float:
     return (1 - mix) * (task.cost * y).sum() + mix * task.slater_cost
 
 
-@jit_apart
+@jit_allocating
 def _step(values: Floats, change: Floats) -> float:
     longest = 1.0
     for i in range(len(values)):
@@ -160,7 +160,7 @@ def _step(values: Floats, change: Floats) -> float:
     return longest
 
 
-@jit_apart
+@jit_allocating
 def _recentre(small: Floats, large: Floats, mu: float) -> None:
     """Lift products that have fallen far under μ, in place: the smaller factor, relative to its kind, is enlarged.
 
@@ -177,7 +177,7 @@ def _recentre(small: Floats, large: Floats, mu: float) -> None:
                 large[i] = _CENTRED * mu / small[i]
 
 
-@jit_apart
+@jit_allocating
 def _newton(
     task: Restricted, hessian: Floats, gradient: Floats, point: Iterate, residual: Floats, strong: Ints
 ) -> Floats:
@@ -240,14 +240,14 @@ def _newton(
     return solved[: n + q]
 
 
-@jit_apart
+@jit_allocating
 def _complementarity(point: Iterate) -> float:
     """μ: the mean of the products s_i y_i and lam_j t_j."""
     total = np.dot(point.y, point.s) + np.dot(point.t, point.lam)
     return float(total / (len(point.y) + len(point.t)))
 
 
-@jit_apart
+@jit_allocating
 def _change(
     gradient: Floats, residual: Floats, direction: Floats, strong: Ints, point: Iterate, target: float
 ) -> Iterate:
@@ -272,7 +272,7 @@ def _change(
     return Iterate(dy, ds, dt, dlam)
 
 
-@jit_apart
+@jit_allocating
 def _move(point: Iterate, change: Iterate, fraction: float) -> Iterate:
     """The point moved by `fraction` of the longest step that keeps it positive, y and t apart from s and lam."""
     primal = min(1.0, fraction * min(_step(point.y, change.y), _step(point.t, change.t)))
@@ -285,7 +285,7 @@ def _move(point: Iterate, change: Iterate, fraction: float) -> Iterate:
     )
 
 
-@jit_apart
+@jit_allocating
 def _eliminate(hessian: Floats, gradient: Floats, point: Iterate, info: Information, strong: Ints) -> None:
     """Add to the curvature, in place, the pairs that are not strong and the rank-one terms it left out."""
     weights = np.empty(len(point.lam))
@@ -299,7 +299,7 @@ def _eliminate(hessian: Floats, gradient: Floats, point: Iterate, info: Informat
     hessian += np.dot(gradient * weights, np.ascontiguousarray(gradient.T))
 
 
-@jit_apart
+@jit_allocating
 def solve(
     task: Restricted, start: Iterate, tol: float, max_steps: int
 ) -> tuple[Iterate, Iterate, float, float]:

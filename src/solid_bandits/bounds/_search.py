@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solid_bandits._compile import jit_apart
+from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds._alternatives import bounded, inverse_factor, row_products
 from solid_bandits.bounds._geometry import Reduction
@@ -56,7 +56,7 @@ class Solution:
     restart: Restart
 
 
-@jit_apart
+@jit_allocating
 def closest(v: Floats, matrix: Floats, theta: Floats, radius: float) -> tuple[Floats, Floats]:
     """Information I_j and closest alternative β_j for every row of v, at M = matrix."""
     if np.isinf(radius):
@@ -69,7 +69,7 @@ def closest(v: Floats, matrix: Floats, theta: Floats, radius: float) -> tuple[Fl
     return info, np.dot(betas, np.ascontiguousarray(basis.T))
 
 
-@jit_apart
+@jit_allocating
 def survey(
     task: Restricted, variables: Ints, pairs: Ints, y: Floats, lam: Floats
 ) -> tuple[Floats, Floats, Floats, Floats, float, float]:
@@ -101,7 +101,7 @@ def survey(
     return every, info, chosen, prices, lower, upper
 
 
-@jit_apart
+@jit_allocating
 def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
     """A rough allocation by multiplicative updates, to choose the variables and pairs to begin with.
 

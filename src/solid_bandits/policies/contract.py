@@ -28,7 +28,8 @@ from typing import Any, NamedTuple, Protocol
 
 from numba.extending import overload
 
-from solid_bandits._compile import note_sources
+from solid_bandits._cache import note_modules
+from solid_bandits._compile import INLINED
 from solid_bandits._types import Bools, Floats, Plain, Words
 from solid_bandits.setting import Setting, Table
 
@@ -71,7 +72,7 @@ def register(
     """
     takes_context = "table" in agent_type._fields  # type: ignore[attr-defined]
     _KERNELS[agent_type] = Kernels(act, update, probabilities, takes_context)
-    note_sources(agent_type, *(kernel for kernel in (act, update, probabilities) if kernel is not None))
+    note_modules(agent_type, *(kernel for kernel in (act, update, probabilities) if kernel is not None))
 
 
 def kernels(agent_type: type) -> Kernels:
@@ -108,7 +109,7 @@ def probabilities(agent: Any, context: int, arms: Floats, available: Bools, out:
 
 
 # Numba compares the signatures of a typing function and of what it returns, annotations included.
-@overload(act, target="generic")
+@overload(act, jit_options=INLINED, target="generic")
 def _compiled_act(agent: Any, context: Any, arms: Any, available: Any) -> Any:
     kernel, _, _, takes_context = _KERNELS[agent.instance_class]
 
@@ -121,7 +122,7 @@ def _compiled_act(agent: Any, context: Any, arms: Any, available: Any) -> Any:
     return in_context if takes_context else among_arms
 
 
-@overload(update, target="generic")
+@overload(update, jit_options=INLINED, target="generic")
 def _compiled_update(agent: Any, context: Any, arm: Any, features: Any, reward: Any) -> Any:
     _, kernel, _, takes_context = _KERNELS[agent.instance_class]
 
@@ -134,7 +135,7 @@ def _compiled_update(agent: Any, context: Any, arm: Any, features: Any, reward: 
     return of_pair if takes_context else of_features
 
 
-@overload(probabilities, target="generic")
+@overload(probabilities, jit_options=INLINED, target="generic")
 def _compiled_probabilities(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
     kernel: Any = _KERNELS[agent.instance_class].probabilities
     takes_context = _KERNELS[agent.instance_class].takes_context

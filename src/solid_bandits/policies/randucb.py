@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from solid_bandits import _check
-from solid_bandits._compile import jit, jit_apart
+from solid_bandits._compile import jit, jit_allocating, jit_apart
 from solid_bandits._types import Bools, Floats, Ints, Words
 from solid_bandits.estimation.arms import ArmsWork, estimate_arms, make_arms_work
 from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, set_ridge
@@ -127,21 +127,44 @@ def share_envelope(
     out[top] += mass
 
 
-@jit_apart
-def probabilities(agent: RandUCBAgent, arms: Floats, available: Bools, out: Floats) -> bool:
-    """The distribution of the arm, exact: of the only random number, the width, it needs the distribution alone."""
-    work = agent.work
-    set_scale(agent, arms)
+@jit_allocating
+def write_probabilities(
+    params: RandUCBParams,
+    noise_std: float,
+    step: int,
+    estimator: Estimator,
+    arms: Floats,
+    available: Bools,
+    work: ArmsWork,
+    out: Floats,
+) -> None:
+    """Write the probability of each arm at step t, from its mean and its norm."""
     means = np.empty(out.shape[0])
     norms = np.empty(out.shape[0])
     first = 0
     while first < arms.shape[0]:
-        count = estimate_arms(agent.state.estimator, arms, first, work)
+        count = estimate_arms(estimator, arms, first, work)
         for k in range(count):
             means[first + k], norms[first + k] = work.means[k], math.sqrt(work.sq_norms[k])
         first += count
-    step = agent.state.step.item() + 1
-    share_envelope(agent.params, agent.setting.noise_std, step, means, norms, available, out)
+    share_envelope(params, noise_std, step, means, norms, available, out)
+
+
+@jit
+def probabilities(agent: RandUCBAgent, arms: Floats, available: Bools, out: Floats) -> bool:
+    """The distribution of the arm, exact: of the only random number, the width, it needs the distribution alone."""
+    set_scale(agent, arms)
+    state = agent.state
+    write_probabilities(
+        agent.params,
+        agent.setting.noise_std,
+        state.step.item() + 1,
+        state.estimator,
+        arms,
+        available,
+        agent.work,
+        out,
+    )
     return True
 
 

@@ -9,10 +9,9 @@ import math
 
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats
-from solid_bandits.linalg.gram import sparse_weighted_gram, weighted_gram
 from solid_bandits.linalg.vectors import dot, inner_products
-from solid_bandits.policies.solid.projection import closest_model
-from solid_bandits.policies.solid.state import MANY_PAIRS, Projected, SolidAgent
+from solid_bandits.policies.solid.search import find_closest
+from solid_bandits.policies.solid.state import Projected, SolidAgent
 from solid_bandits.setting import Setting
 
 BONUSES = ("theorem", "plain", "none")
@@ -50,15 +49,8 @@ def write_bonuses(agent: SolidAgent, width: float) -> None:
 @jit
 def write_information(agent: SolidAgent, means: Floats) -> None:
     """Write φ(x,a)ᵀ(θ-tilde - θ') into `work.information`, θ' being the closest alternative under V_ω (inf in g_t)."""
-    table, work = agent.table, agent.work
-    if work.weights.shape[0] < MANY_PAIRS:
-        weighted_gram(table.columns, work.weights, work.columns, work.gram)
-    else:
-        sparse_weighted_gram(
-            table.columns, work.weights, table.feature_bound, work.chosen, work.columns, work.gram
-        )
-    closest_model(agent.state.projected, agent, means)
-    inner_products(table.columns, work.delta, work.information)
+    find_closest(agent.params.search, agent, means)
+    inner_products(agent.table.columns, agent.work.delta, agent.work.information)
 
 
 @jit

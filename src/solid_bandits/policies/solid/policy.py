@@ -18,8 +18,8 @@ from solid_bandits.policies.solid.constraint import BONUSES, bonus_scale
 from solid_bandits.policies.solid.drawing import DRAWINGS
 from solid_bandits.policies.solid.exploitation import TEST_CONTEXTS, TESTS, BoundedRatio, statistic
 from solid_bandits.policies.solid.schedule import SCHEDULES, make_phases
+from solid_bandits.policies.solid.search import MANY_PAIRS, EveryPair, FewOfMany, InBall
 from solid_bandits.policies.solid.state import (
-    MANY_PAIRS,
     Projected,
     SolidAgent,
     SolidParams,
@@ -144,6 +144,7 @@ class Solid(TablePolicy):
             else WithoutConstants(setting.dim),
             test=test,
             drawing=DRAWINGS[self.drawing],
+            search=InBall(0) if theorem else FewOfMany(0) if _many(table) else EveryPair(0),
         )
 
     def _ridge(self, table: Table) -> float:
@@ -179,7 +180,7 @@ class Solid(TablePolicy):
             weights=np.zeros(pairs),
             bonuses=np.zeros(pairs),
             chosen=np.zeros(pairs, dtype=np.int64),
-            columns=aligned_zeros(dim, pairs if theorem or pairs < MANY_PAIRS else BLOCK),
+            columns=aligned_zeros(dim, BLOCK if _many(table) and not theorem else pairs),
             gram=np.zeros((dim, dim)),
             factor=np.zeros((dim, dim)),
             norms=np.zeros(pairs),
@@ -221,6 +222,10 @@ class Solid(TablePolicy):
             "threshold": params.threshold_scale * threshold(params.confidence, agent.setting, step),
             "omega": state.omega.ravel().tolist(),
         }
+
+
+def _many(table: Table) -> bool:
+    return table.columns.shape[1] >= MANY_PAIRS
 
 
 def theory_multiplier(

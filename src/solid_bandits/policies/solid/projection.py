@@ -4,15 +4,13 @@
 """
 
 from solid_bandits._compile import jit
-from solid_bandits._types import Floats
 from solid_bandits.alternatives.ball import ball_projection, closest_in_ball
 from solid_bandits.alternatives.closest import closest_alternative
-from solid_bandits.alternatives.pruned import pruned_alternative
 from solid_bandits.estimation.estimator import write_gram, write_theta
 from solid_bandits.linalg.vectors import best_arm, inner_products
 from solid_bandits.policies.identification import best_of_rows
 from solid_bandits.policies.solid.confidence import threshold
-from solid_bandits.policies.solid.state import MANY_PAIRS, Projected, SolidAgent
+from solid_bandits.policies.solid.state import Projected, SolidAgent
 
 
 @jit
@@ -66,30 +64,3 @@ def bounded_statistic(agent: SolidAgent, only: int) -> float:
         work.norms,
         work.delta,
     )
-
-
-@jit
-def closest_model(projected: Projected | None, agent: SolidAgent, means: Floats) -> float:
-    """The closest alternative under V_ω = `work.gram`: in all of R^d, or with ‖θ'‖ <= B in the theorems' form.
-
-    Fills `work.delta` with θ - θ' and returns ‖θ - θ'‖² under V_ω.
-    """
-    table, work = agent.table, agent.work
-    if projected is None and work.norms.shape[0] >= MANY_PAIRS:
-        return pruned_alternative(
-            table.features, table.columns, means, work.gram, work.factor, work.bounds, work.delta
-        )
-    least = closest_alternative(
-        table.columns, means, work.gram, work.factor, work.columns, work.norms, work.delta
-    )
-    if projected is not None:
-        return closest_in_ball(
-            table.features,
-            agent.setting.theta_bound,
-            projected.theta,
-            means,
-            work.gram,
-            work.norms,
-            work.delta,
-        )
-    return least

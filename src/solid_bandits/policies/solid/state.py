@@ -8,9 +8,6 @@ from solid_bandits.estimation.estimator import Estimator
 from solid_bandits.estimation.tables import Tables, TablesWork
 from solid_bandits.setting import Setting, Table
 
-MANY_PAIRS = 512
-"""From so many context-arm pairs on, leaving pairs out pays for finding out which."""
-
 
 class Phases(NamedTuple):
     """z_k, p_k and the step sizes' factor, by phase; the last phase goes on for ever."""
@@ -42,6 +39,8 @@ class SolidParams(NamedTuple):
     """Of `exploitation`."""
     drawing: Any
     """Of `drawing`."""
+    search: Any
+    """Of `search`."""
 
 
 class Projected(NamedTuple):

@@ -1,0 +1,80 @@
+"""The closest alternative under V_ω: over all pairs, over those that can be it, or within ‖θ'‖ <= B."""
+
+from typing import NamedTuple
+
+from solid_bandits._compile import jit
+from solid_bandits._dispatch import by_type, variant
+from solid_bandits._types import Floats
+from solid_bandits.alternatives.ball import closest_in_ball
+from solid_bandits.alternatives.closest import closest_alternative
+from solid_bandits.alternatives.pruned import pruned_alternative
+from solid_bandits.linalg.gram import sparse_weighted_gram, weighted_gram
+from solid_bandits.policies.solid.state import SolidAgent
+
+MANY_PAIRS = 512
+"""From so many context-arm pairs on, leaving pairs out pays for finding out which."""
+
+
+@by_type
+def find_closest(search: object, agent: SolidAgent, means: Floats) -> None:
+    """Write V_ω of `work.weights` into `work.gram` and θ-tilde - θ' into `work.delta`, θ' the closest alternative."""
+    raise NotImplementedError
+
+
+class EveryPair(NamedTuple):
+    """In closed form, pair by pair."""
+
+    unused: int
+    """Compiled code needs a field."""
+
+
+@jit
+def _every_pair(search: EveryPair, agent: SolidAgent, means: Floats) -> None:
+    columns, work = agent.table.columns, agent.work
+    weighted_gram(columns, work.weights, work.columns, work.gram)
+    closest_alternative(columns, means, work.gram, work.factor, work.columns, work.norms, work.delta)
+
+
+class FewOfMany(NamedTuple):
+    """The same result, without the pairs that cannot matter."""
+
+    unused: int
+    """Compiled code needs a field."""
+
+
+@jit
+def _few_of_many(search: FewOfMany, agent: SolidAgent, means: Floats) -> None:
+    table, work = agent.table, agent.work
+    sparse_weighted_gram(
+        table.columns, work.weights, table.feature_bound, work.chosen, work.columns, work.gram
+    )
+    pruned_alternative(table.features, table.columns, means, work.gram, work.factor, work.bounds, work.delta)
+
+
+class InBall(NamedTuple):
+    """With ‖θ'‖ <= B, as in the theorems."""
+
+    unused: int
+    """Compiled code needs a field."""
+
+
+@jit
+def _in_ball(search: InBall, agent: SolidAgent, means: Floats) -> None:
+    table, work, projected = agent.table, agent.work, agent.state.projected
+    assert projected is not None  # this is the theorems' form
+    weighted_gram(table.columns, work.weights, work.columns, work.gram)
+    closest_alternative(table.columns, means, work.gram, work.factor, work.columns, work.norms, work.delta)
+    closest_in_ball(
+        table.features,
+        agent.setting.theta_bound,
+        projected.theta,
+        means,
+        work.gram,
+        work.norms,
+        work.delta,
+    )
+
+
+variant(find_closest, EveryPair, _every_pair)
+variant(find_closest, FewOfMany, _few_of_many)
+variant(find_closest, InBall, _in_ball)
