@@ -14,10 +14,10 @@ import math
 
 import numpy as np
 import pytest
-from agents import CERTAIN, DECISION, ONE_CONTEXT, TABLE, make_agent, offer
 from scipy.stats import binom, norm
 
 import solid_bandits as sb
+from agents import CERTAIN, DECISION, ONE_CONTEXT, TABLE, make_agent, offer
 from solid_bandits.policies.randucb import RandUCBParams, share_envelope
 from solid_bandits.policies.solid.drawing import DRAWINGS, draw, draw_probabilities
 from solid_bandits.policies.solid.state import SolidState
