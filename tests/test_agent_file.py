@@ -13,6 +13,8 @@ import pytest
 import solid_bandits as sb
 from agents import DECISION, POLICIES, TABLE, make_agent, offer, play, same
 from solid_bandits.agent_file import VERSION, _fingerprint
+from solid_bandits.policies.state import fill_state, state_to_plain
+from solid_bandits.setting import make_setting, make_table
 
 
 def saved(name, tmp_path, steps=30, **more):
@@ -242,6 +244,36 @@ def test_policies_that_are_none_of_ours_are_refused(policy, message, tmp_path):
     refused(rewritten(path, lambda plain: plain.update(policy=policy)), message)
     assert not {"antigravity", "this"} & set(sys.modules)
     assert set(sys.modules) == known  # nothing was imported on behalf of the file
+
+
+def test_parameters_that_no_agent_starts_with_are_refused(tmp_path):
+    """What passes the checks of a policy and fails when it starts is refused all the same."""
+    _, path = saved("AOIDS", tmp_path)
+    refused(rewritten(path, lambda plain: plain["policy"].update(ridge="1")), "cannot be used|ridge must be")
+    _, path = saved("Solid", tmp_path)
+    refused(rewritten(path, lambda plain: plain["setting"].update(noise_std=1e-200)), "cannot be used")
+
+
+def test_the_state_of_the_theorems_form():
+    """It has a part that the experiments' form has not: it is kept, and it is not optional."""
+    setting, table = (
+        make_setting(2, 0.5, 2.0, 1000),
+        make_table(np.random.default_rng(0).normal(size=(2, 3, 2))),
+    )
+    words = np.zeros(4, dtype=np.uint64)
+    theorem, other, plain = (
+        policy.start(setting, table, words.copy()).state
+        for policy in (sb.Solid.theory(100.0), sb.Solid.theory(100.0), sb.Solid())
+    )
+    theorem.projected.theta[:] = [0.1, 0.2]
+    theorem.projected.means[1, 2] = 1 / 3
+    content = json.loads(json.dumps(state_to_plain(theorem)))
+    fill_state(other, content)
+    assert state_to_plain(other) == state_to_plain(theorem)
+    with pytest.raises(ValueError, match="state must have the fields"):
+        fill_state(plain, content)
+    with pytest.raises(ValueError, match=r"state must have the fields .*projected"):
+        fill_state(theorem, state_to_plain(plain))
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,7 @@ class Agent:
         content = read_agent(path)
         try:
             return cls._restored(content)
-        except (ValueError, OverflowError, MemoryError) as error:
+        except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
             raise ValueError(f"agent file {os.fspath(path)!r} cannot be used: {first_line(error)}") from None
 
     def _content(self) -> AgentFile:
