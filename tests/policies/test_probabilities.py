@@ -436,7 +436,8 @@ def test_copies_of_arms_have_what_is_drawn():
 
 
 @pytest.mark.xfail(
-    reason="from 16 arms on, copies of an arm differ by rounding, in `act` and in the envelope alike"
+    strict=False,  # rounding is another on other processors
+    reason="from 16 arms on, copies of an arm differ by rounding, in `act` and in the envelope alike",
 )
 @pytest.mark.parametrize("n_arms", [17, 33, 65, 130])
 def test_copies_among_many_arms_have_what_is_drawn(n_arms):
