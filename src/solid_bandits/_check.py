@@ -32,9 +32,14 @@ def array(name: str, value: ArrayLike, *axes: str) -> Floats:
     """Return `value` as a read-only float64 array with the named axes, all of them non-empty and finite."""
     wanted = f"must be an array of numbers of shape ({', '.join(axes)})"
     try:
-        result = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+        found = np.asarray(value)
+    except ValueError:  # rows of different lengths
         raise ArgumentError(name, f"{wanted}, got {short(value)}") from None
+    # What NumPy would turn into floats as well: complex numbers, text, dates, masked entries, objects.
+    if found.dtype.kind not in "biuf" or isinstance(value, np.ma.MaskedArray):
+        kind = "masked values" if isinstance(value, np.ma.MaskedArray) else f"{found.dtype} of {short(value)}"
+        raise ArgumentError(name, f"{wanted}, got {kind}")
+    result = np.array(found, dtype=np.float64, order="C")
     if result.ndim != len(axes) or 0 in result.shape:
         empty = ", none of them empty" if 0 in result.shape else ""
         raise ArgumentError(name, f"{wanted}{empty}, got shape {result.shape}")
@@ -55,10 +60,12 @@ def number(
     most: float | None = None,
 ) -> float:
     """Return `value` as a finite float that is > `above`, >= `least`, < `below` and <= `most`."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ArgumentError(name, f"must be a number, got {short(value)}")
     try:
         result = float(value)
-    except (TypeError, ValueError):
-        raise ArgumentError(name, f"must be a number, got {value!r}") from None
+    except OverflowError:
+        raise ArgumentError(name, f"must be a number that fits a float, got {short(value)}") from None
     limits = [
         (f"> {above:g}", result > above) if above is not None else None,
         (f">= {least:g}", result >= least) if least is not None else None,

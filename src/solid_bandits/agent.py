@@ -1,5 +1,6 @@
 """A policy at work, one decision at a time: for rewards that come from the world and not from a simulation."""
 
+import os
 import threading
 from collections.abc import Iterable
 from types import SimpleNamespace
@@ -13,12 +14,13 @@ from numpy.typing import ArrayLike
 
 from solid_bandits import _check
 from solid_bandits._compile import jit_allocating
+from solid_bandits._files import first_line
 from solid_bandits._types import Bools, Floats
 from solid_bandits.agent_file import AgentFile, PathLike, read_agent, write_agent
 from solid_bandits.estimation.estimator import Estimator, squared_norm, write_theta
 from solid_bandits.policies import contract
 from solid_bandits.policies.contract import CompiledAgent, Policy, kernels
-from solid_bandits.policies.state import fill_state, state_to_plain
+from solid_bandits.policies.state import check_tables, fill_state, state_to_plain
 from solid_bandits.setting import LARGEST_FEATURE, check_features, make_setting, make_table
 from solid_bandits.stream import POLICY, make_stream
 
@@ -81,7 +83,7 @@ class Agent:
     """A policy that decides and learns.
 
     The compiled functions are those of the simulation's loop. Rewards may come at once, late, in any order, or never.
-    An agent may be shared by threads: each call takes its turn. It can be copied and pickled; the copy goes its own way.
+    An agent may be shared by threads: each call takes its turn. It can be copied and pickled; a copy goes its own way.
 
     Args:
         policy: parameters, such as `RandUCB()`.
@@ -165,6 +167,10 @@ class Agent:
                 f"{type(self.policy).__name__} plans over the contexts of its table with all their arms; give "
                 "decide(context=...) alone, or use a policy such as RandUCB"
             )
+        if self._takes_context and context is None:
+            raise ValueError(
+                f"context must be given to decide: {type(self.policy).__name__} has a table of contexts"
+            )
         place = 0
         if context is not None:
             if self._table is None or features is not None:
@@ -193,9 +199,9 @@ class Agent:
 
     def learn(self, decision: Decision, reward: float) -> None:
         """Take in the reward of a decision of this agent."""
-        features, context, value = self._outcome(decision, reward)
+        outcome = self._outcome(decision, reward)
         with self._lock:
-            self._learn(self._held, context, decision.arm, features, value)
+            self._learn(self._held, *outcome)
 
     def learn_many(self, decisions: Iterable[Decision], rewards: Iterable[float]) -> None:
         """Take in many rewards, in this order; all are checked before the first is taken in."""
@@ -206,17 +212,22 @@ class Agent:
             )
         outcomes = [self._outcome(*pair) for pair in zip(decisions, rewards, strict=True)]
         with self._lock:
-            for decision, (features, context, value) in zip(decisions, outcomes, strict=True):
-                self._learn(self._held, context, decision.arm, features, value)
+            for outcome in outcomes:
+                self._learn(self._held, *outcome)
 
     def predict(self, features: ArrayLike) -> tuple[Floats, Floats]:
-        """Mean reward of each row of `features`, shape (arms, dim), and its standard deviation σ ‖φ‖_{V^-1}."""
+        """Mean reward of each row of `features`, shape (arms, dim), and its standard deviation σ ‖φ‖_{V^-1}.
+
+        Where the first arms are to set the ridge, as RandUCB's do, it is infinite before they come.
+        """
         estimator = self._estimator()
         rows = np.array(self._arms(features))
         with self._lock:
-            theta = self._theta(estimator)
-            means = rows @ theta
-            norms = np.array([squared_norm(estimator, row) for row in rows])
+            means = rows @ self._theta(estimator)
+            if estimator.weights.any():
+                norms = np.array([squared_norm(estimator, row) for row in rows])
+            else:
+                norms = np.where(rows.any(axis=1), np.inf, 0.0)
         return means, self._setting.noise_std * np.sqrt(norms)
 
     @property
@@ -232,7 +243,11 @@ class Agent:
     @classmethod
     def load(cls, path: PathLike) -> "Agent":
         """Read what `save` wrote; the same decisions follow. Nothing is imported or run on behalf of the file."""
-        return cls._restored(read_agent(path))
+        content = read_agent(path)
+        try:
+            return cls._restored(content)
+        except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
+            raise ValueError(f"agent file {os.fspath(path)!r} cannot be used: {first_line(error)}") from None
 
     def _content(self) -> AgentFile:
         with self._lock:
@@ -252,6 +267,7 @@ class Agent:
             horizon=setting.horizon or None,
         )
         fill_state(agent._compiled.state, state)
+        check_tables(agent._compiled)
         policy.check_state(agent._compiled)
         return agent
 
@@ -264,15 +280,15 @@ class Agent:
     def _arms(self, features: ArrayLike | None) -> Floats:
         """Features on offer as compiled code takes them."""
         dim = self._setting.dim
-        if type(features) is np.ndarray and features.ndim == 2 and features.shape[1] == dim:
-            if _is_ready(features):
-                return features
+        if type(features) is np.ndarray and features.shape[1:] == (dim,) and _is_ready(features):
+            return features
         arms = check_features("features", features if features is not None else [], "arms", "dim")
         if arms.shape[1] != dim:
             raise ValueError(f"features must have shape (arms, {dim}), got {arms.shape}")
         return arms
 
-    def _outcome(self, decision: Decision, reward: float) -> tuple[Floats, int, float]:
+    def _outcome(self, decision: Decision, reward: float) -> tuple[int, int, Floats, float]:
+        """Context, arm, features and reward as compiled code takes them."""
         if not isinstance(decision, Decision):
             raise ValueError(f"decision must be what decide returned, got {decision!r}")
         value = _check.number("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD)
@@ -284,13 +300,13 @@ class Agent:
                 raise ValueError(
                     f"decision must be of an agent with dim {self._setting.dim}, got features of {features.shape[0]}"
                 )
-            return features, 0, value
+            return 0, 0, features, value  # which arm it was, and where, is nothing to these policies
         assert self._table is not None  # its policy takes contexts
         if decision.context is None:
             raise ValueError("decision must be of an agent with contexts, got one without a context")
         context = _check.index("decision.context", decision.context, self._table.features.shape[0])
         arm = _check.index("decision.arm", decision.arm, self._table.features.shape[1])
-        return self._table.features[context, arm], context, value
+        return context, arm, self._table.features[context, arm], value
 
     def _estimator(self) -> Estimator:
         estimator: Estimator | None = getattr(self._compiled.state, "estimator", None)
@@ -313,7 +329,10 @@ def _is_ready(features: Floats) -> bool:
 
 
 def _mask(available: ArrayLike, n_arms: int) -> Bools:
-    mask = np.array(available)
+    try:
+        mask = np.array(available)
+    except ValueError:  # rows of different lengths
+        mask = np.array(None)
     if mask.dtype != np.bool_ or mask.shape != (n_arms,):
         raise ValueError(
             f"available must be {n_arms} truth values, one per arm, got {mask.dtype} of shape {mask.shape}"

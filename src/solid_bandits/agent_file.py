@@ -31,7 +31,7 @@ class AgentFile(NamedTuple):
 
 
 def write_agent(path: PathLike, content: AgentFile) -> None:
-    """Write the file, whole or not at all."""
+    """Write the file, whole or not at all; a ValueError says why it cannot be written."""
     policy, setting, contexts, state = content
     owner: Plain = {
         "policy": policy.describe(),
@@ -39,7 +39,10 @@ def write_agent(path: PathLike, content: AgentFile) -> None:
         "contexts": None if contexts is None else contexts.tolist(),
     }
     plain = {"file": KIND, "version": VERSION, **owner, "state_of": _fingerprint(owner), "state": state}
-    write_text(Path(path), json.dumps(plain, allow_nan=False) + "\n")
+    try:
+        write_text(Path(path), json.dumps(plain, allow_nan=False) + "\n")
+    except (OSError, ValueError) as error:
+        raise ValueError(f"agent file {os.fspath(path)!r} cannot be written ({_reason(error)})") from None
 
 
 def read_agent(path: PathLike) -> AgentFile:
@@ -48,7 +51,7 @@ def read_agent(path: PathLike) -> AgentFile:
     try:
         plain = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"agent file {name} cannot be read ({first_line(error)})") from None
+        raise ValueError(f"agent file {name} cannot be read ({_reason(error)})") from None
     wanted = ("file", "version", "policy", "setting", "contexts", "state_of", "state")
     if not isinstance(plain, dict) or plain.get("file") != KIND:
         raise ValueError(f"agent file {name} must be a file that Agent.save wrote")
@@ -67,9 +70,17 @@ def read_agent(path: PathLike) -> AgentFile:
             raise ValueError("its state belongs to another policy, setting or table")
         contexts = plain["contexts"]
         table = None if contexts is None else check_features("contexts", contexts, "contexts", "arms", "dim")
-        return AgentFile(_policy(plain["policy"]), _setting(plain["setting"]), table, plain["state"])
+        policy, setting = _policy(plain["policy"]), _setting(plain["setting"])
+        if table is not None and table.shape[2] != setting.dim:
+            raise ValueError(f"contexts must have dim {setting.dim} as the setting has, got {table.shape[2]}")
+        return AgentFile(policy, setting, table, plain["state"])
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"agent file {name} cannot be used: {first_line(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """Why a file is of no use, in one line, its name left to whoever says it."""
+    return error.strerror or first_line(error) if isinstance(error, OSError) else first_line(error)
 
 
 def _fingerprint(owner: Plain) -> str:

@@ -152,7 +152,8 @@ def probabilities(agent: LinTSAgent, arms: Floats, available: Bools, out: Floats
         # The same models that `act` is going to draw.
         for word in range(4):
             work.stream[word] = state.stream[word]
-        uniform(work.stream)
+        if params.votes > 1:
+            uniform(work.stream)
         for _ in range(params.votes):
             sample_theta(state.estimator, spread, work.sample, work.stream)
             out[best_available(arms, available, work.sample)] += 1.0 / params.votes

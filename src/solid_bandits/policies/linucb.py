@@ -15,6 +15,10 @@ from solid_bandits.policies.contract import DecisionPolicy, register, require_bo
 from solid_bandits.setting import Setting
 
 
+TIE = 1e-12
+"""Bounds that differ by less than this part of their size are equal."""
+
+
 class LinUCBParams(NamedTuple):
     """The chosen parameters as compiled code takes them."""
 
@@ -61,7 +65,11 @@ def radius(params: LinUCBParams, setting: Setting, estimator: Estimator, step: i
 def upper_arm(
     estimator: Estimator, arms: Floats, available: Bools, width: float, work: ArmsWork
 ) -> tuple[int, bool]:
-    """argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}, and whether this is another arm than the greedy one."""
+    """argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}, and whether this is another arm than the greedy one.
+
+    Arms that differ by rounding alone are a tie, and the first one wins: copies of an arm may be rounded differently
+    in different places of a block.
+    """
     best = greedy = -1
     largest = largest_mean = -np.inf
     first = 0
@@ -69,11 +77,11 @@ def upper_arm(
         count = estimate_arms(estimator, arms, first, work)
         for k in range(count):
             if available[first + k]:
-                mean = work.means[k]
-                bound = mean + width * math.sqrt(work.sq_norms[k])
-                if best < 0 or bound > largest:
-                    best, largest = first + k, bound
-                if greedy < 0 or mean > largest_mean:
+                mean, spread = work.means[k], width * math.sqrt(work.sq_norms[k])
+                tie = TIE * (abs(mean) + spread)
+                if best < 0 or mean + spread > largest + tie:
+                    best, largest = first + k, mean + spread
+                if greedy < 0 or mean > largest_mean + tie:
                     greedy, largest_mean = first + k, mean
         first += count
     return best, best != greedy

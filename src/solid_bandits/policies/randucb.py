@@ -13,7 +13,7 @@ from solid_bandits.estimation.arms import ArmsWork, estimate_arms, make_arms_wor
 from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, set_ridge
 from solid_bandits.linalg.vectors import dot
 from solid_bandits.policies.contract import DecisionPolicy, register
-from solid_bandits.policies.linucb import upper_arm
+from solid_bandits.policies.linucb import TIE, upper_arm
 from solid_bandits.setting import Setting
 from solid_bandits.stream import uniform
 
@@ -88,6 +88,12 @@ def exceeds(params: RandUCBParams, noise_std: float, step: int, width: float) ->
     return math.exp(-beyond / (2.0 * params.temperature)) if params.temperature > 0.0 else 0.0
 
 
+@jit
+def is_steeper(norm: float, other: float) -> bool:
+    """Whether a line is steeper by more than rounding; if not, copies of an arm are one line, the first one's."""
+    return norm > (1.0 + TIE) * other
+
+
 @jit_apart
 def share_envelope(
     params: RandUCBParams,
@@ -108,16 +114,19 @@ def share_envelope(
         out[arm] = 0.0
         if available[arm]:
             bound, largest = means[arm] + width * norms[arm], means[top] + width * norms[top]
-            if top < 0 or bound > largest or (bound == largest and norms[arm] > norms[top]):
+            tie = TIE * (abs(means[arm]) + width * norms[arm])
+            if top < 0 or bound > largest + tie:
+                top = arm
+            elif bound >= largest - tie and params.temperature > 0.0 and is_steeper(norms[arm], norms[top]):
                 top = arm
     mass = 1.0
     while True:
         steeper = -1
         crossing = np.inf
         for arm in range(out.shape[0]):
-            if available[arm] and norms[arm] > norms[top]:
+            if available[arm] and is_steeper(norms[arm], norms[top]):
                 here = (means[top] - means[arm]) / (norms[arm] - norms[top])
-                if here < crossing or (here == crossing and norms[arm] > norms[steeper]):
+                if here < crossing or (here == crossing and is_steeper(norms[arm], norms[steeper])):
                     steeper, crossing = arm, here
         if steeper < 0:
             break

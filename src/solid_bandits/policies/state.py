@@ -5,8 +5,13 @@ from typing import Any
 import numpy as np
 
 from solid_bandits._types import Plain
-from solid_bandits.estimation.estimator import Estimator
+from solid_bandits.estimation.estimator import Estimator, squared_norm, write_theta
 from solid_bandits.estimation.tables import Tables
+
+LARGEST_COUNT = 2**53
+"""Of decisions and rewards: no run comes near it, and counting on does not overflow."""
+LARGEST_ESTIMATE = 1e200
+"""Of θ-hat: times any feature that is taken it is finite."""
 
 
 def state_to_plain(state: Any) -> Plain:
@@ -40,9 +45,7 @@ def _matched(state: Any, plain: Any, path: str) -> list[tuple[Any, Any]]:
         else:
             pairs.append((value, _like(value, plain[name], where)))
     if isinstance(state, Estimator):
-        _check_estimator(Estimator(*(values for _, values in pairs)), path)
-    if isinstance(state, Tables):
-        _check_tables(Tables(*(values for _, values in pairs)), path)
+        _check_estimator(Estimator(*(values for _, values in pairs)), state.weights, path)
     return pairs
 
 
@@ -62,24 +65,52 @@ def _like(array: Any, values: Any, where: str) -> Any:
         raise ValueError(f"{where} must be {wanted} that fit {array.dtype}") from None
     if not np.isfinite(result).all():
         raise ValueError(f"{where} must be {wanted}")
+    if array.dtype.kind == "i" and result.size and result.max() > LARGEST_COUNT:
+        raise ValueError(f"{where} must be {wanted}, at most {LARGEST_COUNT}")
     return result
 
 
-def _check_estimator(estimator: Estimator, path: str) -> None:
+def _check_estimator(estimator: Estimator, ridge: Any, path: str) -> None:
+    """Refuse what no rewards lead to from V = `ridge` times I, `ridge` of shape (dim,); 0 is one yet to be set."""
     triangle = estimator.triangle
     if not (np.tril(triangle) == np.eye(len(triangle))).all():
         raise ValueError(f"{path}.triangle must be unit upper triangular")
     seen = estimator.rewards.item() > 0
-    unset = not seen and not estimator.weights.any()  # a ridge that the first features are to set
-    if not unset and not (estimator.weights > 0).all():
-        raise ValueError(f"{path}.weights must be > 0: V is not positive definite")
+    unset = not seen and not ridge.any() and not estimator.weights.any()
+    if not unset and not ((estimator.weights > 0) & (estimator.weights >= ridge)).all():
+        raise ValueError(f"{path}.weights must be > 0 and at least the ridge: V is not positive definite")
+    norms = [0.0 if unset else squared_norm(estimator, unit) for unit in np.eye(len(ridge))]
+    # V is at least νI, so these norms are at most 1/ν, rounding aside; a ridge that was set may be any.
+    if not max(norms) <= (1e3 / ridge[0] if ridge[0] > 0 else LARGEST_ESTIMATE):
+        raise ValueError(f"{path}.triangle must give V >= ridge: V is not positive definite")
+    theta = np.zeros(len(ridge))
+    write_theta(estimator, theta)
+    if not (np.abs(theta) <= LARGEST_ESTIMATE).all():
+        raise ValueError(f"{path}.targets must give an estimate of at most {LARGEST_ESTIMATE:g}")
     if estimator.residual.item() < 0 or estimator.log_det_ratio.item() < 0:
         raise ValueError(f"{path}.residual and log_det_ratio must be >= 0")
     if not seen and (estimator.targets.any() or estimator.reward_sum.item() or estimator.residual.item()):
         raise ValueError(f"{path}.targets must be 0 before the first reward")
 
 
-def _check_tables(tables: Tables, path: str) -> None:
-    # Differences may leave a norm a rounding error below 0, and no more.
-    if tables.sq_norms.size and tables.sq_norms.min() < -1e-9 * max(float(tables.sq_norms.max()), 1e-300):
-        raise ValueError(f"{path}.sq_norms must be >= 0")
+def check_tables(agent: Any) -> None:
+    """Refuse tables of a table policy's agent that do not follow from its estimator."""
+    tables: Tables | None = getattr(agent.state, "tables", None)
+    if tables is None:
+        return
+    estimator: Estimator = agent.state.estimator
+    features = agent.table.features
+    waiting = tables.waiting.item()
+    if waiting <= len(tables.directions):  # otherwise norms are computed anew, whatever they are
+        rows = np.linalg.solve(estimator.triangle.T, features.reshape(-1, features.shape[2]).T)
+        norms = (rows**2 / estimator.weights[:, None]).sum(axis=0).reshape(tables.sq_norms.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            taken = tables.sq_norms - ((features @ tables.directions[:waiting].T) ** 2).sum(axis=2)
+        if not np.allclose(taken, norms, rtol=1e-4, atol=1e-6 * norms.max()):
+            raise ValueError("state.tables.sq_norms must be the norms that state.estimator gives")
+    if waiting == 0:  # otherwise means are computed anew
+        theta = np.zeros(features.shape[2])
+        write_theta(estimator, theta)
+        slack = 1e-6 * agent.table.feature_bound * float(np.linalg.norm(theta))
+        if not np.allclose(tables.means, features @ theta, rtol=1e-4, atol=slack):
+            raise ValueError("state.tables.means must be the means that state.estimator gives")
