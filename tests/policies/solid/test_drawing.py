@@ -14,11 +14,13 @@ def test_tracking_keeps_pulls_within_reach_of_their_targets(drawing):
     problem = sb.problems.random(seed=0)
     agent = drive.begin(sb.Solid(drawing=drawing), problem)
     state, rng = agent.state, np.random.default_rng(0)
-    state.omega[1] = rng.dirichlet(np.ones(8))
+    state.omega[1] = np.sort(rng.dirichlet(np.ones(8)))
     for n in range(1, 500):
         chances = np.full(8, np.nan)
         draw_probabilities(agent.params.drawing, state, 1, chances)
         arm = draw(agent.params.drawing, state, 1)
+        if n == 1:  # this round's ω counts
+            assert arm == state.omega[1].argmax() > 0
         assert chances[arm] == chances.sum() == 1
         behind = n * state.omega[1] - state.pulls[1]
         assert behind.min() >= -1 - 1e-9
