@@ -1,17 +1,71 @@
-"""Driving a policy by hand."""
+"""Driving a policy by hand, through the generic kernels of the contract."""
 
 import numpy as np
 
-import solid_bandits as sb
+from solid_bandits.policies import contract
+from solid_bandits.stream import POLICY, make_stream
+
+
+def begin(policy, problem, horizon=None, seed=0, run=0):
+    """A new agent of a policy of either kind."""
+    return contract.start(policy, problem.setting(horizon), problem.table, make_stream(seed, run, POLICY))
+
+
+def all_arms(problem):
+    return np.ones(problem.n_arms, dtype=np.bool_)
+
+
+def act(agent, problem, context):
+    """(arm, explored), all arms of the context being available."""
+    return contract.act(agent, context, problem.features[context], all_arms(problem))
+
+
+def update(agent, problem, context, arm, reward):
+    contract.update(agent, context, arm, problem.features[context, arm], reward)
+
+
+def probabilities(agent, problem, context):
+    """The distribution of the next arm, or None where it is not known."""
+    out = np.full(problem.n_arms, np.nan)
+    known = contract.probabilities(agent, context, problem.features[context], all_arms(problem), out)
+    return out if known else None
+
+
+def decisions(agent, problem, steps, seed=7):
+    """Play, and yield (context, arm, explored, reward) after each step; contexts and noise from a seed of their own."""
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        context = int(rng.choice(problem.n_contexts, p=problem.context_probs))
+        noise = problem.noise_std * rng.normal()
+        arm, explored = act(agent, problem, context)
+        reward = problem.means[context, arm] + noise
+        update(agent, problem, context, arm, reward)
+        yield context, arm, explored, reward
 
 
 def arms_of(policy, problem, steps, seed):
-    """Arms pulled one decision at a time; contexts and noise from a fixed seed of their own."""
-    rng = np.random.default_rng(7)
-    agent = sb.Agent(policy, problem.view(steps), seed=seed)
-    arms = []
+    """Arms pulled one decision at a time."""
+    return [arm for _, arm, *_ in decisions(begin(policy, problem, steps, seed), problem, steps)]
+
+
+def offers(rng, steps, n_arms, dim):
+    """Decisions whose features never come twice, some arms not available: (arms, available)."""
     for _ in range(steps):
-        context = int(rng.integers(problem.n_contexts))
-        arms.append(agent.act(context))
-        agent.update(context, arms[-1], problem.means[context, arms[-1]] + problem.noise_std * rng.normal())
-    return arms
+        available = rng.random(n_arms) < 0.7
+        available[rng.integers(n_arms)] = True
+        yield rng.normal(size=(n_arms, dim)), available
+
+
+def follow(reference, agent, problem, steps, seed=7):
+    """Drive compiled agent and reference through the same run; they must agree in every arm."""
+    rng = np.random.default_rng(seed)
+    everything = all_arms(problem)
+    for step in range(steps):
+        context = int(rng.choice(problem.n_contexts, p=problem.context_probs))
+        arms = problem.features[context]
+        expected = reference.act(context, arms, everything)
+        assert contract.act(agent, context, arms, everything) == expected, f"step {step}"
+        arm = expected[0]
+        reward = problem.means[context, arm] + problem.noise_std * rng.normal()
+        reference.update(context, arm, arms[arm], reward)
+        contract.update(agent, context, arm, arms[arm], reward)

@@ -34,26 +34,68 @@ class Stream:
 
 
 class Estimator:
-    """Regularised least squares: V = nu I + sum phi phi', theta = V^-1 U."""
+    """Regularised least squares: V = nu I + sum phi phi', theta = V^-1 U; everything anew from V and U when asked."""
 
-    def __init__(self, view, ridge):
-        self.features = view.features
-        self.dim = view.features.shape[2]
-        self.V = ridge * np.eye(self.dim)
-        self.U = np.zeros(self.dim)
-        self.solve()
+    def __init__(self, dim, ridge):
+        self.ridge = ridge
+        self.V = ridge * np.eye(dim)
+        self.U = np.zeros(dim)
 
-    def solve(self):
-        self.inverse = np.linalg.inv(self.V)
-        self.theta = self.inverse @ self.U
-        self.means = self.features @ self.theta
-        self.sq_norms = ((self.features @ self.inverse) * self.features).sum(axis=2)
+    @property
+    def inverse(self):
+        return np.linalg.inv(self.V)
 
-    def observe(self, context, arm, reward):
-        phi = self.features[context, arm]
+    @property
+    def theta(self):
+        return np.linalg.solve(self.V, self.U)
+
+    def means(self, features):
+        return features @ self.theta
+
+    def sq_norms(self, features):
+        return ((features @ self.inverse) * features).sum(axis=-1)
+
+    def observe(self, phi, reward):
         self.V += np.outer(phi, phi)
         self.U += phi * reward
-        self.solve()
+
+
+class Decision:
+    """A reference that is asked about arms. The first of several best ones is the best."""
+
+    def __init__(self, policy, setting, stream):
+        self.policy, self.setting, self.stream = policy, setting, stream
+        self.estimator = Estimator(setting.dim, policy.ridge)
+        self.t = 0
+
+    def act(self, context, arms, available):
+        self.t += 1
+        return self.choose(arms, available)
+
+    def update(self, context, arm, features, reward):
+        self.estimator.observe(features, reward)
+
+    @staticmethod
+    def best(values, available):
+        return int(np.argmax(np.where(available, values, -np.inf)))
+
+
+class Planning:
+    """A reference that is asked about a context of a table."""
+
+    def __init__(self, policy, setting, table, stream):
+        self.policy, self.setting, self.stream = policy, setting, stream
+        self.features, self.feature_bound = table.features, table.feature_bound
+        self.dim = setting.dim
+        self.t = 0
+        self.begin()
+
+    def act(self, context, arms=None, available=None):
+        self.t += 1
+        return self.choose(context)
+
+    def update(self, context, arm, features, reward):
+        self.estimator.observe(self.features[context, arm], reward)
 
 
 def confidence_radius(n, delta, d, sigma, B, L, nu):
@@ -108,63 +150,55 @@ def nearest_in_ball(W, theta, difference, B):
     return at(brentq(lambda mu: np.linalg.norm(at(mu)) - B, low, high, xtol=1e-300, rtol=1e-15))
 
 
-class Solid:
-    """Algorithm 1, with every switch."""
+class Solid(Planning):
+    """Algorithm 1, with every field of the policy."""
 
-    def __init__(self, policy, view, stream):
-        self.policy, self.view, self.stream = policy, view, stream
-        self.unit = view.noise_std if policy.units == "noise" else 1
-        self.nu = max(view.feature_bound**2, 1) if policy.ridge is None else policy.ridge
-        if policy.units == "noise":
-            self.nu = policy.ridge * view.feature_bound**2
-        self.estimator = Estimator(view, self.nu)
-        n_contexts, n_arms, self.dim = view.features.shape
+    def begin(self):
+        policy = self.policy
+        self.theorem = policy.form == "theorem"
+        self.nu = max(self.feature_bound**2, 1) if policy.ridge is None else policy.ridge
+        self.estimator = Estimator(self.dim, self.nu)
+        n_contexts, n_arms, _ = self.features.shape
         self.omega = np.full((n_contexts, n_arms), 1 / n_arms)
         self.log_omega = np.log(self.omega)
         self.omega_sum = np.zeros((n_contexts, n_arms))
         self.pulls = np.zeros((n_contexts, n_arms))
-        self.multiplier = self.unit * policy.initial_multiplier
+        self.multiplier = policy.initial_multiplier
         self.counts = np.zeros(n_contexts)
-        self.t = self.S = self.phase = self.phase_start = 0
+        self.S = self.phase = self.phase_start = 0
         self.theta = np.zeros(self.dim)  # theta-tilde
-        if policy.max_multiplier is not None:
-            self.max_multiplier = self.unit * policy.max_multiplier
-        else:
-            rho = policy.least_context_prob or 1
-            z_min = 8 * view.noise_std**2 * self.dim / (rho * policy.least_gap**2)
-            self.max_multiplier = 2 * view.theta_bound * view.feature_bound * z_min
 
     @property
     def means(self):
-        return self.view.features @ self.theta
+        return self.features @ self.theta
 
     def horizon(self, t):
-        known = self.view.horizon > 0 and not self.policy.anytime
-        return max(self.view.horizon if known else t, 3)
+        return max(self.setting.horizon if self.setting.horizon > 0 else t, 3)
 
     def radius(self, n, delta):
-        view = self.view
+        setting = self.setting
         return confidence_radius(
-            n, delta, self.dim, view.noise_std, view.theta_bound, view.feature_bound, self.nu
+            n, delta, self.dim, setting.noise_std, setting.theta_bound, self.feature_bound, self.nu
         )
-
-    def offset(self, n):
-        return self.policy.dimension_scale * self.dim * np.log(np.log(n))
 
     def beta(self, t):
         """beta_{t-1}"""
         n = self.horizon(t)
-        if self.policy.confidence == "theorem":
+        if self.theorem:
             return self.policy.threshold_scale * self.radius(n, 1 / n)
-        log_t = np.log(max(t - 1, 1))
-        return self.policy.threshold_scale * self.view.noise_std**2 * (log_t + self.offset(n))
+        beta = self.setting.noise_std**2 * (np.log(max(t - 1, 1)) + self.dim * np.log(np.log(n)))
+        return self.policy.threshold_scale * beta
 
     def gamma(self):
         n = self.horizon(self.t)
-        if self.policy.confidence == "theorem":
-            return self.policy.optimism_scale * self.radius(n, 1 / self.S**2)
-        log_s = np.log(self.S)
-        return self.policy.optimism_scale * self.view.noise_std**2 * (log_s + self.offset(n))
+        if self.theorem:
+            return self.radius(n, 1 / self.S**2)
+        return self.setting.noise_std**2 * (np.log(self.S) + self.dim * np.log(np.log(n)))
+
+    def bonus_scale(self):
+        """c in g_t"""
+        as_printed = 2 * self.setting.theta_bound * self.feature_bound / self.setting.noise_std**2
+        return {"theorem": as_printed, "plain": 1.0, "none": 0.0}[self.policy.bonus]
 
     def schedule(self):
         """z_k and p_k"""
@@ -175,7 +209,7 @@ class Solid:
 
     def closest(self, matrix, contexts):
         """(squared distance, theta - theta') of the closest alternative in these contexts."""
-        features, means = self.view.features[contexts], self.means[contexts]
+        features, means = self.features[contexts], self.means[contexts]
         rows, best = np.arange(len(means)), means.argmax(axis=1)
         differences = features[rows, best][:, None, :] - features
         gaps = means[rows, best][:, None] - means
@@ -184,9 +218,9 @@ class Solid:
         distinct = (differences != 0).any(axis=2)
         if not distinct.any():
             return np.inf, np.zeros(self.dim)
-        if self.policy.bounded:
+        if self.theorem:
             deltas = [
-                self.theta - nearest_in_ball(matrix, self.theta, differences[x, a], self.view.theta_bound)
+                self.theta - nearest_in_ball(matrix, self.theta, differences[x, a], self.setting.theta_bound)
                 if gaps[x, a] > 0
                 else np.zeros(self.dim)
                 for x, a in np.argwhere(distinct)
@@ -200,78 +234,61 @@ class Solid:
 
     def statistic(self, context):
         contexts = list(range(len(self.counts))) if self.policy.test_contexts == "all" else [context]
-        if self.policy.exploit_test == "likelihood-ratio":
+        if self.policy.test == "likelihood-ratio":
             return self.closest(self.estimator.V, contexts)[0]
         gaps = self.means.max(axis=1, keepdims=True) - self.means
         least = gaps[gaps > 0].min() if (gaps > 0).any() else 0
-        return (np.maximum(gaps, least) ** 2 / self.estimator.sq_norms)[contexts].min()
+        return (np.maximum(gaps, least) ** 2 / self.estimator.sq_norms(self.features))[contexts].min()
 
     def choose_arm(self, context):
         omega = self.omega[context]
-        if self.policy.arm_choice == "sampling":
+        if self.policy.drawing == "sampling":
             return self.stream.choose(omega)
         self.omega_sum[context] += omega
         target = (
             (self.pulls[context].sum() + 1) * omega
-            if self.policy.arm_choice == "direct"
+            if self.policy.drawing == "direct"
             else self.omega_sum[context]
         )
         arm = int(np.argmax(target - self.pulls[context]))
         self.pulls[context, arm] += 1
         return arm
 
-    def act(self, context):
-        self.t += 1
-        extra = 0
-        if self.policy.random_width > 0:
-            extra = -2 * self.policy.random_width * self.view.noise_std**2 * np.log(1 - self.stream.uniform())
-        explores = not self.statistic(context) > self.beta(self.t) + extra
-        if self.policy.step_first:
-            self.counts[context] += 1
+    def choose(self, context):
+        explores = not self.statistic(context) > self.beta(self.t)
         if explores:
             self.S += 1
-            if self.policy.step_first:
-                self.update_solution(extra)
-                arm = self.choose_arm(context)
-            else:
-                arm = self.choose_arm(context)
-                self.update_solution(extra)
+            arm = self.choose_arm(context)
+            self.update_solution()
         else:
             arm = int(np.argmax(self.means[context]))
-        if not self.policy.step_first:
-            self.counts[context] += 1
+        self.counts[context] += 1
         return arm, explores
 
-    def update_solution(self, extra):
-        policy, view = self.policy, self.view
-        sigma2 = view.noise_std**2
+    def update_solution(self):
+        policy, sigma2 = self.policy, self.setting.noise_std**2
         z, p = self.schedule()
-        scale = 1 / np.sqrt(max(p, 1)) if policy.decay_steps else 1
+        scale = 1 / np.sqrt(max(p, 1)) if self.theorem else 1
         rho = self.counts / max(self.counts.sum(), 1)
         weights = rho[:, None] * self.omega
-        W = np.einsum("xa,xai,xaj->ij", weights, view.features, view.features)
+        W = np.einsum("xa,xai,xaj->ij", weights, self.features, self.features)
         W += SMALL * np.trace(W) / self.dim * np.eye(self.dim)
         delta = self.closest(W, list(range(len(rho))))[1] if np.trace(W) > 0 else np.zeros(self.dim)
-        divergence = (view.features @ delta) ** 2 / (2 * sigma2)
-        bonus = np.sqrt(self.gamma() + extra) * np.sqrt(self.estimator.sq_norms)
-        optimistic = (
-            divergence + policy.constraint_bonus * 2 * view.theta_bound * view.feature_bound / sigma2 * bonus
-        )
+        divergence = (self.features @ delta) ** 2 / (2 * sigma2)
+        bonus = np.sqrt(self.gamma() * self.estimator.sq_norms(self.features))
+        optimistic = divergence + self.bonus_scale() * bonus
         g = (weights * optimistic).sum() - 1 / z
         q = rho[:, None] * (self.means + bonus + self.multiplier * optimistic)
-        step = scale * policy.policy_step
-        if policy.gradient_scale == "none":
-            step /= self.unit
-        else:
-            size = np.linalg.norm(q, axis=1) if policy.gradient_scale == "norm" else np.ptp(q, axis=1)
-            q = np.divide(q, size[:, None], out=np.zeros_like(q), where=size[:, None] > 0)
+        if not self.theorem:
+            size = np.linalg.norm(q, axis=1)[:, None]
+            q = np.divide(q, size, out=np.zeros_like(q), where=size > 0)
         seen = self.counts > 0
-        self.log_omega[seen] = policy.policy_memory * self.log_omega[seen] + step * q[seen]
+        self.log_omega[seen] += scale * policy.policy_step * q[seen]
         self.log_omega -= self.log_omega.max(axis=1, keepdims=True)
         self.omega = np.exp(self.log_omega)
         self.omega /= self.omega.sum(axis=1, keepdims=True)
         self.multiplier = min(
-            max(self.multiplier - scale * self.unit * policy.multiplier_step * g, 0), self.max_multiplier
+            max(self.multiplier - scale * policy.multiplier_step * g, 0), policy.max_multiplier
         )
         if self.S - self.phase_start >= p:
             self.phase += 1
@@ -279,94 +296,119 @@ class Solid:
             if policy.reset_at_phase:
                 self.omega = np.full(self.omega.shape, 1 / self.omega.shape[1])
                 self.log_omega = np.log(self.omega)
-                self.multiplier = self.unit * policy.initial_multiplier
+                self.multiplier = policy.initial_multiplier
 
-    def update(self, context, arm, reward):
-        self.estimator.observe(context, arm, reward)
-        if not self.policy.bounded:
-            self.theta = self.estimator.theta
+    def update(self, context, arm, features, reward):
+        super().update(context, arm, features, reward)
+        theta = self.estimator.theta
+        if not self.theorem:
+            self.theta = theta
             return
-        projected = project(self.estimator.V, self.estimator.theta, self.view.theta_bound)
-        away = projected - self.estimator.theta
+        projected = project(self.estimator.V, theta, self.setting.theta_bound)
+        away = projected - theta
         if away @ self.estimator.V @ away <= self.beta(self.t + 1):
             self.theta = projected
 
 
-class LinUCB:
-    def __init__(self, policy, view, stream):
-        self.policy, self.view = policy, view
-        self.estimator = Estimator(view, policy.ridge)
-        self.t = 0
+def upper_arm(estimator, width, arms, available):
+    """argmax of mean + width * norm, and whether this is another arm than the greedy one."""
+    means = estimator.means(arms)
+    arm = Decision.best(means + width * np.sqrt(estimator.sq_norms(arms)), available)
+    return arm, arm != Decision.best(means, available)
 
-    def act(self, context):
-        self.t += 1
-        policy, view, estimator = self.policy, self.view, self.estimator
-        dim = len(estimator.theta)
-        log_det_ratio = np.linalg.slogdet(estimator.V)[1] - dim * np.log(policy.ridge)
+
+class LinUCB(Decision):
+    def width(self):
+        policy, setting = self.policy, self.setting
+        log_det_ratio = np.linalg.slogdet(self.estimator.V / policy.ridge)[1]
         if policy.radius == "paper":
-            radius = view.noise_std * np.sqrt(log_det_ratio + np.log(self.t))
-        else:
-            delta = policy.delta or 1 / (view.horizon or self.t)
-            ratio = np.exp(log_det_ratio / 2) / delta
-            radius = view.noise_std * np.sqrt(2 * np.log(ratio)) + np.sqrt(policy.ridge) * view.theta_bound
-        upper = estimator.means[context] + policy.scale * radius * np.sqrt(estimator.sq_norms[context])
-        arm = int(np.argmax(upper))
-        return arm, arm != int(np.argmax(estimator.means[context]))
+            return policy.scale * setting.noise_std * np.sqrt(log_det_ratio + np.log(self.t))
+        delta = policy.delta or 1 / (setting.horizon or self.t)
+        ratio = np.exp(log_det_ratio / 2) / delta
+        radius = setting.noise_std * np.sqrt(2 * np.log(ratio)) + np.sqrt(policy.ridge) * setting.theta_bound
+        return policy.scale * radius
 
-    def update(self, context, arm, reward):
-        self.estimator.observe(context, arm, reward)
+    def choose(self, arms, available):
+        return upper_arm(self.estimator, self.width(), arms, available)
 
 
-class LinTS:
-    def __init__(self, policy, view, stream):
-        self.policy, self.view, self.stream = policy, view, stream
-        self.estimator = Estimator(view, policy.ridge)
-        self.t = 0
+class RandUCB(Decision):
+    def __init__(self, policy, setting, stream):
+        super().__init__(policy, setting, stream)
+        self.estimator = None  # its ridge comes with the first features
 
-    def act(self, context):
-        self.t += 1
-        estimator = self.estimator
-        spread = self.policy.multiple * self.view.noise_std
+    def see(self, arms):
+        if self.estimator is None:
+            largest = max(float(phi @ phi) for phi in arms)
+            self.estimator = Estimator(self.setting.dim, self.policy.ridge * (largest or 1.0))
+
+    def choose(self, arms, available):
+        self.see(arms)
+        drawn = -2 * self.policy.temperature * np.log(1 - self.stream.uniform())
+        width = self.setting.noise_std * np.sqrt(self.policy.growth * np.log(self.t) + drawn)
+        return upper_arm(self.estimator, width, arms, available)
+
+    def update(self, context, arm, features, reward):
+        self.see([features])
+        super().update(context, arm, features, reward)
+
+
+class LinTS(Decision):
+    def draw(self, arms, available):
+        spread = self.policy.multiple * self.setting.noise_std
         if self.policy.scale == "paper":
             spread *= np.sqrt(np.log(self.t))
-        z = np.array([self.stream.normal() for _ in estimator.theta])
-        sample = estimator.theta + spread * np.linalg.solve(np.linalg.cholesky(estimator.V).T, z)
-        arm = int(np.argmax(self.view.features[context] @ sample))
-        return arm, arm != int(np.argmax(estimator.means[context]))
+        z = np.array([self.stream.normal() for _ in range(self.setting.dim)])
+        sample = self.estimator.theta + spread * np.linalg.solve(np.linalg.cholesky(self.estimator.V).T, z)
+        return self.best(arms @ sample, available)
 
-    def update(self, context, arm, reward):
-        self.estimator.observe(context, arm, reward)
-
-
-class Greedy:
-    def __init__(self, policy, view, stream):
-        self.estimator = Estimator(view, policy.ridge)
-
-    def act(self, context):
-        return int(np.argmax(self.estimator.means[context])), False
-
-    def update(self, context, arm, reward):
-        self.estimator.observe(context, arm, reward)
+    def choose(self, arms, available):
+        votes = self.policy.votes if available.sum() > 2 else 0
+        place = int(self.stream.uniform() * votes) if votes > 1 else 0
+        drawn = [self.draw(arms, available) for _ in range(max(votes, 1))]
+        return drawn[place], drawn[place] != self.best(self.estimator.means(arms), available)
 
 
-POLICIES = {"Solid": Solid, "LinUCB": LinUCB, "LinTS": LinTS, "Greedy": Greedy}
+class EpsilonGreedy(Decision):
+    def choose(self, arms, available):
+        if self.stream.uniform() < self.policy.epsilon / self.t**self.policy.decay:
+            offered = np.flatnonzero(available)
+            return int(offered[int(self.stream.uniform() * len(offered))]), True
+        return self.best(self.estimator.means(arms), available), False
 
 
-def start(policy, view, seed, run):
-    return POLICIES[type(policy).__name__](policy, view, Stream(seed, run, role=1))
+class Greedy(Decision):
+    def choose(self, arms, available):
+        return self.best(self.estimator.means(arms), available), False
+
+
+POLICIES = {kind.__name__: kind for kind in (Solid, LinUCB, RandUCB, LinTS, EpsilonGreedy, Greedy)}
+
+
+def start(policy, setting, table, seed, run):
+    """The reference of a policy, drawing from the stream that the compiled one draws from."""
+    kind, stream = POLICIES[type(policy).__name__], Stream(seed, run, role=1)
+    if issubclass(kind, Planning):
+        return kind(policy, setting, table, stream)
+    return kind(policy, setting, stream)
+
+
+def environment(problem, seed, run):
+    """The contexts and noises of a run, for ever: (context, noise)."""
+    stream = Stream(seed, run, role=0)
+    edges = np.cumsum(problem.context_probs)
+    while True:
+        context = int(np.searchsorted(edges, stream.uniform(), side="right").clip(0, problem.n_contexts - 1))
+        yield context, problem.noise_std * stream.normal()
 
 
 def steps(problem, policy, horizon, seed, run):
     """Play, and yield (context, arm, explored, reward, agent) after each step."""
-    agent = start(policy, problem.view(horizon), seed, run)
-    environment = Stream(seed, run, role=0)
-    edges = np.cumsum(problem.context_probs)
-    for _ in range(horizon):
-        context = int(
-            np.searchsorted(edges, environment.uniform(), side="right").clip(0, problem.n_contexts - 1)
-        )
-        noise = problem.noise_std * environment.normal()
-        arm, explored = agent.act(context)
+    agent = start(policy, problem.setting(horizon), problem.table, seed, run)
+    everything = np.ones(problem.n_arms, dtype=bool)
+    for _, (context, noise) in zip(range(horizon), environment(problem, seed, run), strict=False):
+        arms = problem.features[context]
+        arm, explored = agent.act(context, arms, everything)
         reward = problem.means[context, arm] + noise
-        agent.update(context, arm, reward)
+        agent.update(context, arm, arms[arm], reward)
         yield context, arm, explored, reward, agent

@@ -7,37 +7,44 @@ follow an allocation take it from `allocate(means)`, a function: that it solves 
 
 import numpy as np
 
-from naive import Estimator, LinUCB, Stream
+import naive
+from naive import Estimator, LinUCB, Planning, Stream
 
 
-def log_n(view, t):
-    return np.log(max(view.horizon or t, 3))
+class Rival(Planning):
+    """What several of them need."""
 
+    def begin(self):
+        self.estimator = Estimator(self.dim, self.policy.ridge)
+        self.s = 0
 
-def beta(view, t):
-    return view.noise_std**2 * (np.log(max(t - 1, 1)) + view.features.shape[2] * np.log(log_n(view, t)))
+    @property
+    def means(self):
+        return self.estimator.means(self.features)
 
+    def log_n(self):
+        return np.log(max(self.setting.horizon or self.t, 3))
 
-def gamma(view, t, s):
-    return view.noise_std**2 * (np.log(s) + view.features.shape[2] * np.log(log_n(view, t)))
+    def beta(self):
+        return self.setting.noise_std**2 * (np.log(max(self.t - 1, 1)) + self.dim * np.log(self.log_n()))
 
+    def gamma(self):
+        return self.setting.noise_std**2 * (np.log(self.s) + self.dim * np.log(self.log_n()))
 
-def alternatives(view, estimator):
-    """(context, arm, gap, difference, squared norm of the difference) of every pair that has an alternative."""
-    found = []
-    for x, means in enumerate(estimator.means):
-        best = int(np.argmax(means))
-        for a in range(len(means)):
-            d = view.features[x, best] - view.features[x, a]
-            if d.any():
-                found.append((x, a, means[best] - means[a], d, d @ estimator.inverse @ d))
-    return found
+    def alternatives(self):
+        """(context, arm, gap, difference, squared norm of the difference) of every pair that has an alternative."""
+        found = []
+        inverse = self.estimator.inverse
+        for x, means in enumerate(self.means):
+            best = int(np.argmax(means))
+            for a in range(len(means)):
+                d = self.features[x, best] - self.features[x, a]
+                if d.any():
+                    found.append((x, a, means[best] - means[a], d, d @ inverse @ d))
+        return found
 
-
-def identified(view, estimator, context, threshold):
-    return all(
-        gap**2 > threshold * norm for x, _, gap, _, norm in alternatives(view, estimator) if x == context
-    )
+    def identified(self, context):
+        return all(gap**2 > self.beta() * norm for x, _, gap, _, norm in self.alternatives() if x == context)
 
 
 def laggard(pulls, wanted):
@@ -46,69 +53,43 @@ def laggard(pulls, wanted):
     return int(np.argmax(ratios <= ratios.min() * (1 + 1e-9))), ratios.min()
 
 
-class EpsilonGreedy:
-    def __init__(self, policy, view, stream):
-        self.policy, self.stream = policy, stream
-        self.estimator = Estimator(view, policy.ridge)
-        self.t = 0
+class UCB1(Planning):
+    def begin(self):
+        self.rewards = [[] for _ in self.features[0]]
 
-    def act(self, context):
-        self.t += 1
-        means = self.estimator.means[context]
-        if self.stream.uniform() < self.policy.epsilon / self.t**self.policy.decay:
-            return int(self.stream.uniform() * len(means)), True
-        return int(np.argmax(means)), False
-
-    def update(self, context, arm, reward):
-        self.estimator.observe(context, arm, reward)
-
-
-class UCB1:
-    def __init__(self, policy, view, stream):
-        self.policy, self.view = policy, view
-        self.rewards = [[] for _ in view.features[0]]
-        self.t = 0
-
-    def act(self, context):
-        self.t += 1
+    def choose(self, context):
         means = np.array([np.mean(r) if r else -np.inf for r in self.rewards])
         counts = np.array([len(r) for r in self.rewards])
         if (counts == 0).any():
             arm = int(np.argmin(counts))
         else:
-            width = self.policy.scale * self.view.noise_std * np.sqrt(2 * np.log(self.t) / counts)
+            width = self.policy.scale * self.setting.noise_std * np.sqrt(2 * np.log(self.t) / counts)
             arm = int(np.argmax(means + width))
         return arm, arm != int(np.argmax(means))
 
-    def update(self, context, arm, reward):
+    def update(self, context, arm, features, reward):
         self.rewards[arm].append(reward)
 
 
-class IDS:
-    def __init__(self, policy, view, stream):
-        self.policy, self.view, self.stream = policy, view, stream
-        self.estimator = Estimator(view, policy.ridge)
-        self.t = self.s = 0
-
-    def act(self, context):
-        self.t += 1
-        view, estimator = self.view, self.estimator
-        means, features = estimator.means[context], view.features[context]
-        if identified(view, estimator, context, beta(view, self.t)):
+class AOIDS(Rival):
+    def choose(self, context):
+        estimator, arms, means = self.estimator, self.features[context], self.means[context]
+        if self.identified(context):
             return int(np.argmax(means)), False
         self.s += 1
-        spread = np.sqrt(gamma(view, self.t, self.s) * estimator.sq_norms[context])
+        spread = np.sqrt(self.gamma() * estimator.sq_norms(arms))
         regret = (means + spread).max() - means
-        others = alternatives(view, estimator)
         # theta - nu of the closest model that prefers arm a of context x
-        shifts = np.array([gap / norm * (estimator.inverse @ d) for _, _, gap, d, norm in others])
+        inverse = estimator.inverse
+        shifts = np.array([gap / norm * (inverse @ d) for _, _, gap, d, norm in self.alternatives()])
         distances = np.array([shift @ estimator.V @ shift for shift in shifts])
-        q = np.exp(-self.policy.learning_rate * (distances - distances.min()) / (2 * view.noise_std**2))
+        rate = self.policy.learning_rate / (2 * self.setting.noise_std**2)
+        q = np.exp(-rate * (distances - distances.min()))
         q /= q.sum()
-        information = (q * (np.abs(features @ shifts.T) + spread[:, None]) ** 2).sum(axis=1) / 2
-        arms = range(len(means))
+        information = (q * (np.abs(arms @ shifts.T) + spread[:, None]) ** 2).sum(axis=1) / 2
+        places = range(len(means))
         first, second, p = min(
-            ((a, b, self.share(regret, information, a, b)) for a in arms for b in arms if a <= b),
+            ((a, b, self.share(regret, information, a, b)) for a in places for b in places if a <= b),
             key=lambda mixture: self.ratio(regret, information, *mixture),
         )
         return (second if self.stream.uniform() < p else first), True
@@ -124,36 +105,38 @@ class IDS:
             return 0.0
         return float(np.clip(regret[a] / rise - 2 * information[a] / more, 0, 1))
 
-    def update(self, context, arm, reward):
-        self.estimator.observe(context, arm, reward)
 
+class Counting(Rival):
+    """Of one context, counting pulls."""
 
-class SPL:
-    def __init__(self, policy, view, stream):
-        self.policy, self.view = policy, view
-        self.estimator = Estimator(view, policy.ridge)
-        self.K = view.features.shape[1]
-        self.gains = np.zeros((self.K, self.K))
-        self.mixability = np.zeros(self.K)
-        self.N, self.exploring, self.tracked = np.zeros(self.K), np.zeros(self.K), np.zeros(self.K)
-        self.t = self.s = 0
+    def begin(self):
+        super().begin()
+        self.K = self.features.shape[1]
+        self.N = np.zeros(self.K)
 
-    def act(self, context):
-        self.t += 1
-        arm, explored = self.choose()
+    def choose(self, context):
+        arm, explored = self.next_arm()
         self.N[arm] += 1
         return arm, explored
 
-    def choose(self):
-        view, estimator, K = self.view, self.estimator, self.K
+
+class SPL(Counting):
+    def begin(self):
+        super().begin()
+        self.gains = np.zeros((self.K, self.K))
+        self.mixability = np.zeros(self.K)
+        self.exploring, self.tracked = np.zeros(self.K), np.zeros(self.K)
+
+    def next_arm(self):
+        setting, K = self.setting, self.K
         if (self.N == 0).any():
             return int(np.argmin(self.N)), True
-        means, features = estimator.means[0], view.features[0]
+        means, features = self.means[0], self.features[0]
         best = int(np.argmax(means))
-        if identified(view, estimator, 0, beta(view, self.t)):
+        if self.identified(0):
             return best, False
         self.s += 1
-        clip = self.policy.gap_clip or view.theta_bound * view.feature_bound / np.log(max(self.t, 3))
+        clip = self.policy.gap_clip or setting.theta_bound * self.feature_bound / np.log(max(self.t, 3))
         gaps = np.maximum(means[best] - means, clip)
         # AdaHedge
         G, mixability = self.gains[best], self.mixability[best]
@@ -172,8 +155,8 @@ class SPL:
         distances[distinct] = (means[best] - means[distinct]) ** 2 / norms[distinct]
         a = int(np.argmin(distances))
         delta = (means[best] - means[a]) / norms[a] * W_inverse @ differences[a]
-        interval = view.noise_std * np.sqrt(2 * np.log(self.s) / self.N)
-        gain = (np.abs(features @ delta) + interval) ** 2 / (2 * view.noise_std**2) / gaps
+        interval = setting.noise_std * np.sqrt(2 * np.log(self.s) / self.N)
+        gain = (np.abs(features @ delta) + interval) ** 2 / (2 * setting.noise_std**2) / gaps
         if mixability > 0:
             eta = np.log(K) / mixability
             mix = np.log((rates * np.exp(eta * (gain - gain.max()))).sum()) / eta + gain.max()
@@ -186,49 +169,41 @@ class SPL:
         self.exploring[arm] += 1
         return arm, True
 
-    def update(self, context, arm, reward):
-        self.estimator.observe(context, arm, reward)
 
-
-class OAM:
-    def __init__(self, policy, view, stream):
-        self.policy, self.view = policy, view
-        self.linucb = LinUCB(_PlainLinUCB(policy.ridge), view, stream)
-        self.estimator = self.linucb.estimator
-        self.N = np.zeros(view.features.shape[:2])
-        self.t = self.s = 0
+class OAM(Rival):
+    def begin(self):
+        super().begin()
+        self.linucb = LinUCB(_PlainLinUCB(self.policy.ridge), self.setting, None)
+        self.linucb.estimator = self.estimator
+        self.N = np.zeros(self.features.shape[:2])
         self.T = None
 
-    def act(self, context):
-        self.t += 1
-        arm, explored = self.choose(context)
+    def choose(self, context):
+        arm, explored = self.next_arm(context)
         self.N[context, arm] += 1
         return arm, explored
 
-    def choose(self, context):
-        estimator, threshold = self.estimator, beta(self.view, self.t)
-        gaps = estimator.means.max(axis=1, keepdims=True) - estimator.means
+    def next_arm(self, context):
+        arms, means, threshold = self.features[context], self.means, self.beta()
+        gaps = means.max(axis=1, keepdims=True) - means
         least = gaps[gaps > 0].min() if (gaps > 0).any() else 0.0
-        best = int(np.argmax(estimator.means[context]))
-        if (estimator.sq_norms[context] * threshold <= np.maximum(gaps[context], least) ** 2).all():
+        best = int(np.argmax(means[context]))
+        if (self.estimator.sq_norms(arms) * threshold <= np.maximum(gaps[context], least) ** 2).all():
             return best, False
         self.s += 1
         if self.s == 1 or self.s % self.policy.resolve_every == 0 or self.T.max() == 0:
-            self.T = self.allocate(estimator.means).copy()
+            self.T = self.allocate(means).copy()
         N, b2 = self.N[context], int(np.argmin(self.N[context]))
         if least == 0:
             return b2, True
-        T = self.T[context] * threshold / (2 * self.view.noise_std**2)
+        T = self.T[context] * threshold / (2 * self.setting.noise_std**2)
         T[best] = np.inf
         T = np.minimum(T, threshold / least**2)
         b1, ratio = laggard(N, T)
         if ratio >= 1:
             self.linucb.t = self.t - 1
-            return self.linucb.act(context)[0], True
+            return self.linucb.act(context, arms, np.ones(len(arms), dtype=bool))[0], True
         return (b2 if N[b2] <= self.policy.epsilon * self.s else b1), True
-
-    def update(self, context, arm, reward):
-        self.estimator.observe(context, arm, reward)
 
 
 class _PlainLinUCB:
@@ -238,24 +213,15 @@ class _PlainLinUCB:
         self.ridge = ridge
 
 
-class OSSB:
-    def __init__(self, policy, view, stream):
-        self.policy = policy
-        self.estimator = Estimator(view, policy.ridge)
-        self.N = np.zeros(view.features.shape[1])
-        self.t = self.s = 0
-        self.c = np.zeros(len(self.N))
+class OSSB(Counting):
+    def begin(self):
+        super().begin()
+        self.c = np.zeros(self.K)
 
-    def act(self, context):
-        self.t += 1
-        arm, explored = self.choose()
-        self.N[arm] += 1
-        return arm, explored
-
-    def choose(self):
-        policy, means, N = self.policy, self.estimator.means[0], self.N
+    def next_arm(self):
+        policy, means, N = self.policy, self.means[0], self.N
         if self.t % policy.resolve_every == 0 or self.c.max() == 0:
-            self.c = self.allocate(self.estimator.means)[0].copy()
+            self.c = self.allocate(self.means)[0].copy()
         if (self.c * (1 + policy.gamma) * np.log(self.t) <= N).all() and np.ptp(means) > 0:
             return int(np.argmax(means)), False
         self.s += 1
@@ -264,36 +230,23 @@ class OSSB:
             return rarest, True
         return laggard(N, self.c)[0], True
 
-    def update(self, context, arm, reward):
-        self.estimator.observe(context, arm, reward)
 
-
-class EndOfOptimism:
-    def __init__(self, policy, view, stream):
-        self.policy, self.view = policy, view
-        self.estimator = Estimator(view, policy.ridge)
-        self.N = np.zeros(view.features.shape[1])
-        self.t = 0
+class EndOfOptimism(Counting):
+    def begin(self):
+        super().begin()
         self.phase = "warm-up"
 
-    def act(self, context):
-        self.t += 1
-        arm, explored = self.choose()
-        self.N[arm] += 1
-        return arm, explored
-
-    def choose(self):
-        view, estimator = self.view, self.estimator
-        dim, n = view.features.shape[2], log_n(view, self.t)
+    def next_arm(self):
+        means, n, sigma = self.means[0], self.log_n(), self.setting.noise_std
         if self.phase == "warm-up":
             if self.t <= len(self.spanner) * np.ceil(np.sqrt(n)):
                 return int(self.spanner[(self.t - 1) % len(self.spanner)]), True
-            self.T = self.allocate(estimator.means)[0] * (n + dim * np.log(n)) / 2
-            self.first = estimator.means[0].copy()
-            g = view.noise_std**2 * (np.log(n) + dim * np.log(n))
-            self.leeway = self.policy.tolerance * np.sqrt(g * estimator.sq_norms[0].max())
+            self.T = self.allocate(self.means)[0] * (n + self.dim * np.log(n)) / 2
+            self.first = means.copy()
+            g = sigma**2 * (np.log(n) + self.dim * np.log(n))
+            self.leeway = self.policy.tolerance * np.sqrt(g * self.estimator.sq_norms(self.features[0]).max())
             self.phase = "success"
-        if self.phase == "success" and (np.abs(estimator.means[0] - self.first) > self.leeway).any():
+        if self.phase == "success" and (np.abs(means - self.first) > self.leeway).any():
             self.phase = "recovery"
             self.rewards = [[] for _ in self.N]
         if self.phase == "success":
@@ -305,18 +258,22 @@ class EndOfOptimism:
         if (counts == 0).any():
             arm = int(np.argmin(counts))
         else:
-            means = np.array([np.mean(r) for r in self.rewards])
-            arm = int(np.argmax(means + view.noise_std * np.sqrt(2 * np.log(self.t) / counts)))
-        return arm, arm != int(np.argmax(estimator.means[0]))
+            averages = np.array([np.mean(r) for r in self.rewards])
+            arm = int(np.argmax(averages + sigma * np.sqrt(2 * np.log(self.t) / counts)))
+        return arm, arm != int(np.argmax(means))
 
-    def update(self, context, arm, reward):
-        self.estimator.observe(context, arm, reward)
+    def update(self, context, arm, features, reward):
+        super().update(context, arm, features, reward)
         if self.phase == "recovery":
             self.rewards[arm].append(reward)
 
 
-POLICIES = {policy.__name__: policy for policy in (EpsilonGreedy, UCB1, IDS, SPL, OAM, OSSB, EndOfOptimism)}
+RIVALS = {kind.__name__: kind for kind in (UCB1, AOIDS, SPL, OAM, OSSB, EndOfOptimism)}
 
 
-def start(policy, view, seed, run):
-    return POLICIES[type(policy).__name__](policy, view, Stream(seed, run, role=1))
+def start(policy, setting, table, seed, run):
+    """The reference of any policy, drawing from the stream that the compiled one draws from."""
+    kind = RIVALS.get(type(policy).__name__)
+    if kind is None:
+        return naive.start(policy, setting, table, seed, run)
+    return kind(policy, setting, table, Stream(seed, run, role=1))

@@ -39,21 +39,6 @@ def test_it_cannot_be_changed_not_even_through_the_arrays_it_was_made_of():
             array[0] = 0
 
 
-def test_the_view_shows_no_truth():
-    view = sb.Problem(FEATURES, THETA, noise_std=0.3).view(horizon=10)
-    assert set(view._fields) == {
-        "features",
-        "features_by_dim",
-        "noise_std",
-        "theta_bound",
-        "feature_bound",
-        "horizon",
-    }
-    assert (view.features_by_dim.T.reshape(FEATURES.shape) == FEATURES).all()
-    assert (view.noise_std, view.horizon) == (0.3, 10)
-    assert sb.Problem(FEATURES, THETA).view().horizon == 0
-
-
 def test_repr_says_what_matters():
     assert re.fullmatch(
         r"Problem\(contexts=2, arms=3, dim=2, noise_std=1, least gap=1, L=[\d.]+, B=1.118\)",

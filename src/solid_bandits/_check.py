@@ -88,6 +88,13 @@ def integer(name: str, value: int, *, least: int) -> int:
     return int(value)
 
 
+def switch(name: str, value: bool) -> bool:
+    """Return `value` if it is true or false."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(name, f"must be True or False, got {value!r}")
+    return bool(value)
+
+
 def index(name: str, value: int, count: int) -> int:
     """Return `value` as an int from 0 to `count` - 1."""
     if type(value) is int and 0 <= value < count:  # at once: this is asked at every decision

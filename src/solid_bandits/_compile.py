@@ -1,7 +1,8 @@
 """How functions are compiled: the decorators of the whole package.
 
 `jit` is for what is inlined where it is called: kernels, and the small functions they are made of. `jit_apart` is for
-what is long, or called from Python: compiled by itself and kept on disk. `jit_allocating` is for what makes arrays.
+what is long, or called from Python: compiled by itself and kept on disk. `jit_allocating` is for what makes arrays, or assigns
+one to a part of another.
 
 Sums may be reordered, so that they run in vector registers; NaN and infinity keep their meaning. Division by zero
 gives infinity, as in NumPy: a check in each division would keep loops from being vectorised.
@@ -50,7 +51,7 @@ def jit_apart(function: F) -> F:
 
 
 def jit_allocating(function: F) -> F:
-    """Compile a function by itself that makes arrays, or returns them."""
+    """Compile a function by itself that makes arrays, returns them, or assigns one to a part of another."""
     # Said, because a function that does not say takes over what its caller does.
     return _compile(function, _nrt=True)
 

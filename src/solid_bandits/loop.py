@@ -66,7 +66,7 @@ def checkpoints(horizon: int, count: int = 200) -> Ints:
     """At most `count` steps from 1 to `horizon`, half of them evenly spaced in time and half in log time."""
     even = np.linspace(1, horizon, count // 2)
     log = np.geomspace(1, horizon, count - count // 2)
-    steps: Ints = np.unique(np.concatenate([even, log]).round().astype(np.int64))
+    steps: Ints = np.unique(np.concatenate([even, log, [horizon]]).round().astype(np.int64))
     return steps
 
 

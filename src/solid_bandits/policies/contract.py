@@ -6,7 +6,7 @@ A policy's file defines
 - a named tuple, its compiled form, an *agent*: `params`, `setting`, `state`, `work` and, for a table policy, `table`;
   numbers and arrays only. The state is all that is carried from one step to the next; `work` is scratch;
 - `act` and `update`, compiled, which change the arrays of `agent.state` in place and nothing else, and `probabilities`,
-  which changes nothing that is carried;
+  which may bring them up to date but leaves every decision as it would have been;
 - a call of `register`, which ties them together.
 
 A *decision policy* is asked about the arms that are offered now, and told the features of the one it pulled:

@@ -139,9 +139,10 @@ def best_response(agent: SPLAgent, clip: float) -> None:
     means = state.tables.means
     best = best_arm(means[0])
     n_arms = means.shape[1]
-    total = 0.0
     for k in range(n_arms):
         work.weights[k] = work.rates[k] / max(means[0, best] - means[0, k], clip)
+    total = 0.0  # in a loop of its own, so that the order of the sum does not depend on where arrays lie
+    for k in range(n_arms):
         total += work.weights[k]
     for k in range(n_arms):
         work.weights[k] /= total

@@ -84,5 +84,8 @@ def optimistic_gradient(
         divergence = half_precision * information[pair] * information[pair]
         optimistic_mean = means[pair] + bonuses[pair]
         gradient[pair] = optimistic_mean + multiplier * (divergence + params.bonus_scale * bonuses[pair])
-        constraint += weights[pair] * divergence
+    # In a loop of its own: where a loop both stores and sums, the compiler chooses the order of the sum by where the
+    # arrays happen to lie, and equal runs would differ in their last bits.
+    for pair in range(gradient.shape[0]):
+        constraint += half_precision * weights[pair] * information[pair] * information[pair]
     return constraint

@@ -94,6 +94,7 @@ class Solid(TablePolicy):
             _check.number(name, getattr(self, name), least=0)
         if self.ridge is not None:
             _check.number("ridge", self.ridge, above=0)
+        _check.switch("reset_at_phase", self.reset_at_phase)
         _check.choice("bonus", self.bonus, BONUSES)
         _check.choice("schedule", self.schedule, SCHEDULES)
         _check.choice("drawing", self.drawing, DRAWINGS)
