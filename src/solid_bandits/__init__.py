@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from solid_bandits import bounds as bounds
+    from solid_bandits import kernels as kernels
     from solid_bandits import policies as policies
     from solid_bandits import problems as problems
+    from solid_bandits._compile import own_jit as jit
     from solid_bandits.agent import Agent as Agent
     from solid_bandits.agent import Decision as Decision
     from solid_bandits.bounds import lower_bound as lower_bound
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from solid_bandits.bounds import pure_exploration as pure_exploration
     from solid_bandits.confidence import confidence_radius as confidence_radius
     from solid_bandits.policies.aoids import AOIDS as AOIDS
+    from solid_bandits.policies.contract import DecisionPolicy as DecisionPolicy
+    from solid_bandits.policies.contract import Kernels as Kernels
+    from solid_bandits.policies.contract import TablePolicy as TablePolicy
     from solid_bandits.policies.end_of_optimism import EndOfOptimism as EndOfOptimism
     from solid_bandits.policies.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from solid_bandits.policies.greedy import Greedy as Greedy
@@ -35,6 +40,10 @@ __version__ = "0.1.0"
 # wait for the compiler and the plotting libraries.
 _HOMES = {
     "AOIDS": "policies.aoids",
+    "DecisionPolicy": "policies.contract",
+    "Kernels": "policies.contract",
+    "TablePolicy": "policies.contract",
+    "jit": "_compile",
     "Agent": "agent",
     "Decision": "agent",
     "EndOfOptimism": "policies.end_of_optimism",
@@ -57,7 +66,10 @@ _HOMES = {
     "simulate": "simulation",
 }
 
-_PACKAGES = ("bounds", "policies", "problems")
+_RENAMED = {"jit": "own_jit"}
+"""Public name -> name in its module, where they differ: the package's own kernels are compiled more strictly."""
+
+_PACKAGES = ("bounds", "kernels", "policies", "problems")
 
 __all__ = [*sorted([*_HOMES, *_PACKAGES])]
 
@@ -66,7 +78,7 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         value: Any = importlib.import_module(f"solid_bandits.{name}")
     elif name in _HOMES:
-        value = getattr(importlib.import_module(f"solid_bandits.{_HOMES[name]}"), name)
+        value = getattr(importlib.import_module(f"solid_bandits.{_HOMES[name]}"), _RENAMED.get(name, name))
     else:
         raise AttributeError(f"module 'solid_bandits' has no attribute {name!r}")
     globals()[name] = value  # found at once the next time

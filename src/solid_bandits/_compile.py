@@ -8,6 +8,7 @@ Sums may be reordered, so that they run in vector registers; NaN and infinity ke
 gives infinity, as in NumPy: a check in each division would keep loops from being vectorised.
 """
 
+import sys
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, TypeVar, cast
@@ -56,16 +57,22 @@ def jit_allocating(function: F) -> F:
     return _compile(function, _nrt=True)
 
 
+def own_jit(function: F) -> F:
+    """Compile a kernel of a policy of your own (`sb.jit`): like `jit`, but arrays may be made and assigned in it."""
+    return function if DISABLE_JIT else cast(F, Kernel(function, counted=True))
+
+
 class Kernel:
     """A compiled function that other compiled functions take in by its name; Python calls it through an entry.
 
     The entry is compiled when Python calls for the first time: no one waits for it who does not.
     """
 
-    def __init__(self, function: Callable[..., object]) -> None:
+    def __init__(self, function: Callable[..., object], counted: bool = False) -> None:
         update_wrapper(self, function)
         self.py_func = function
-        self.dispatcher = numba.njit(**INLINED)(function)
+        self.counted = counted
+        self.dispatcher = numba.njit(**INLINED | {"_nrt": counted})(function)
         self._numba_type_ = types.Dispatcher(self.dispatcher)  # what numba takes this object for
         self._entry: Any = None
 
@@ -78,6 +85,13 @@ class Kernel:
 
             self._entry = numba.njit(**COMMON)(entry)
         return self._entry(*arguments)
+
+    def __reduce__(self) -> Any:
+        """By name where it has one; what stands in a script or a notebook goes along as a whole."""
+        home = sys.modules.get(self.__module__)
+        if self.__module__ != "__main__" and getattr(home, self.__qualname__, None) is self:
+            return self.__qualname__
+        return Kernel, (self.py_func, self.counted)
 
 
 def _compile(function: F, **options: Any) -> F:

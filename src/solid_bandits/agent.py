@@ -20,6 +20,7 @@ from solid_bandits.agent_file import AgentFile, PathLike, read_agent, write_agen
 from solid_bandits.estimation.estimator import Estimator, squared_norm, write_theta
 from solid_bandits.policies import contract
 from solid_bandits.policies.contract import CompiledAgent, Policy, kernels
+from solid_bandits.policies.plain import PlainAgent, as_policy
 from solid_bandits.policies.state import check_tables, fill_state, state_to_plain
 from solid_bandits.setting import LARGEST_FEATURE, check_features, make_setting, make_table
 from solid_bandits.stream import POLICY, make_stream
@@ -117,8 +118,7 @@ class Agent:
         seed: int = 0,
         probabilities: bool = False,
     ) -> None:
-        if not isinstance(policy, Policy):
-            raise ValueError(f"policy must be a policy such as RandUCB() or Solid(), got {policy!r}")
+        policy = as_policy("policy", policy)
         if (dim is None) == (contexts is None):
             raise ValueError("dim or contexts must be given, and not both")
         table = None if contexts is None else make_table(contexts, "contexts")
@@ -130,15 +130,15 @@ class Agent:
         self._table = table
         self._compiled: Any = contract.start(self.policy, self._setting, table, stream)
         kernel = kernels(type(self._compiled))
-        self._certain = kernel.probabilities is None
+        self._certain = kernel.certain
         self._takes_context = kernel.takes_context
         self._lock = threading.Lock()
         self._hand_over()
 
     def _hand_over(self) -> None:
-        if DISABLE_JIT:  # nothing to hand over, nothing to compile
+        if DISABLE_JIT or isinstance(self._compiled, PlainAgent):  # nothing to hand over, nothing to compile
             self._held: Any = SimpleNamespace(agent=self._compiled)
-            self._decide, self._learn = _decide, _learn
+            self._decide, self._learn = (getattr(one, "py_func", one) for one in (_decide, _learn))
             return
         self._held = _hold(self._compiled)
         # Compiled for these types once, so that no call has to find out what it was given.

@@ -1,12 +1,13 @@
 """One (problem, policy, seed) gives one trace. No policy mathematics here."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Bools, Floats, Ints, Plain, Words
 from solid_bandits.policies.contract import CompiledAgent, Policy, act, start, update
+from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.problem import Problem
 from solid_bandits.stream import ENVIRONMENT, POLICY, make_stream, normal, uniform
 
@@ -62,6 +63,11 @@ def _loop(
         trace.explored[checkpoint] = explored
 
 
+def _loop_of(agent: CompiledAgent) -> Any:
+    """The loop, compiled; the same text run by Python for a policy in plain Python."""
+    return getattr(_loop, "py_func", _loop) if isinstance(agent, PlainAgent) else _loop
+
+
 def checkpoints(horizon: int, count: int = 200) -> Ints:
     """At most `count` steps from 1 to `horizon`, half of them evenly spaced in time and half in log time."""
     even = np.linspace(1, horizon, count // 2)
@@ -73,7 +79,7 @@ def checkpoints(horizon: int, count: int = 200) -> Ints:
 def play(problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints) -> Trace:
     """Run number `run` of a policy: its contexts and noise depend on seed and run only, not on the policy."""
     agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps)
-    _loop(agent, truth, trace, environment, 0, len(steps))
+    _loop_of(agent)(agent, truth, trace, environment, 0, len(steps))
     return trace
 
 
@@ -84,7 +90,7 @@ def play_recorded(
     agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps)
     rows = []
     for checkpoint in range(len(steps)):
-        _loop(agent, truth, trace, environment, checkpoint, checkpoint + 1)
+        _loop_of(agent)(agent, truth, trace, environment, checkpoint, checkpoint + 1)
         diagnostics = policy.diagnostics(agent)
         if diagnostics is not None:
             rows.append({"run": run, "step": int(steps[checkpoint]), **diagnostics})

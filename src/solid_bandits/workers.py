@@ -20,8 +20,8 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from solid_bandits import _check
-from solid_bandits._sources import package_hash
 from solid_bandits._files import first_line
+from solid_bandits._sources import package_hash
 from solid_bandits._types import Plain
 
 MOST_DEATHS = 3

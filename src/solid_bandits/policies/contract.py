@@ -47,13 +47,18 @@ class CompiledAgent(Protocol):
 
 
 class Kernels(NamedTuple):
-    """The compiled functions of one type of agent."""
+    """The compiled functions of one type of agent.
+
+    A policy of your own names them in its class, so that they go wherever it goes: `kernels = sb.Kernels(act, update)`.
+    """
 
     act: Callable[..., tuple[int, bool]]
     update: Callable[..., None]
-    probabilities: Callable[..., bool] | None
-    """None where the arm is certain: it has probability 1."""
-    takes_context: bool
+    probabilities: Callable[..., bool] | None = None
+    """None where they are not known, or where the arm is certain."""
+    certain: bool = False
+    """Whether the arm has probability 1: nothing is drawn."""
+    takes_context: bool = False
     """Whether this is a table policy."""
 
 
@@ -66,12 +71,15 @@ def register(
     update: Callable[..., None],
     probabilities: Callable[..., bool] | None,
 ) -> None:
-    """Make these the kernels of agents of this type; `probabilities` is None where the arm is certain.
+    """Make these the kernels of agents of this type; `probabilities` is None where the arm is certain."""
+    _register(agent_type, Kernels(act, update, probabilities, certain=probabilities is None))
 
-    An agent with a `table` is asked about contexts, any other about arms.
-    """
+
+def _register(agent_type: type, kernels: Kernels) -> None:
+    """An agent with a `table` is asked about contexts, any other about arms."""
+    act, update, probabilities, _, _ = kernels
     takes_context = "table" in agent_type._fields  # type: ignore[attr-defined]
-    _KERNELS[agent_type] = Kernels(act, update, probabilities, takes_context)
+    _KERNELS[agent_type] = kernels._replace(takes_context=takes_context)
     note_modules(agent_type, *(kernel for kernel in (act, update, probabilities) if kernel is not None))
 
 
@@ -111,7 +119,8 @@ def probabilities(agent: Any, context: int, arms: Floats, available: Bools, out:
 # Numba compares the signatures of a typing function and of what it returns, annotations included.
 @overload(act, jit_options=INLINED, target="generic")
 def _compiled_act(agent: Any, context: Any, arms: Any, available: Any) -> Any:
-    kernel, _, _, takes_context = _KERNELS[agent.instance_class]
+    kernel = _KERNELS[agent.instance_class].act
+    takes_context = _KERNELS[agent.instance_class].takes_context
 
     def in_context(agent: Any, context: Any, arms: Any, available: Any) -> Any:
         return kernel(agent, context)
@@ -124,7 +133,8 @@ def _compiled_act(agent: Any, context: Any, arms: Any, available: Any) -> Any:
 
 @overload(update, jit_options=INLINED, target="generic")
 def _compiled_update(agent: Any, context: Any, arm: Any, features: Any, reward: Any) -> Any:
-    _, kernel, _, takes_context = _KERNELS[agent.instance_class]
+    kernel = _KERNELS[agent.instance_class].update
+    takes_context = _KERNELS[agent.instance_class].takes_context
 
     def of_pair(agent: Any, context: Any, arm: Any, features: Any, reward: Any) -> Any:
         kernel(agent, context, arm, reward)
@@ -195,7 +205,7 @@ class TablePolicy(Policy):
 def start(policy: Policy, setting: Setting, table: Table | None, stream: Words) -> CompiledAgent:
     """A new agent of a policy of either kind; a table policy refuses to start without a table."""
     if isinstance(policy, DecisionPolicy):
-        return policy.start(setting, stream)
+        return _known(policy, policy.start(setting, stream))
     if not isinstance(policy, TablePolicy):
         raise ValueError(f"policy must be a policy such as LinUCB() or Solid(), got {policy!r}")
     if table is None:
@@ -203,7 +213,20 @@ def start(policy: Policy, setting: Setting, table: Table | None, stream: Words) 
             f"contexts must be given: {type(policy).__name__} plans over a table of contexts known in advance; "
             "for features that come with each decision use RandUCB, LinTS, LinUCB, EpsilonGreedy or Greedy"
         )
-    return policy.start(setting, table, stream)
+    return _known(policy, policy.start(setting, table, stream))
+
+
+def _known(policy: Policy, agent: CompiledAgent) -> CompiledAgent:
+    """An agent whose kernels are registered: those of a policy from elsewhere come with it, into any process."""
+    if type(agent) not in _KERNELS:
+        own = getattr(policy, "kernels", None)
+        name = type(policy).__name__
+        if not isinstance(own, Kernels):
+            raise ValueError(f"{name}.kernels must be sb.Kernels(act, update), got {own!r}")
+        if not isinstance(agent, tuple) or not hasattr(agent, "_fields"):
+            raise ValueError(f"{name}.start must return a named tuple of numbers and arrays, got {agent!r}")
+        _register(type(agent), own)
+    return agent
 
 
 def require_bound(policy: str, setting: Setting) -> None:

@@ -14,7 +14,6 @@ from solid_bandits.estimation.estimator import Estimator, make_estimator, observ
 from solid_bandits.policies.contract import DecisionPolicy, register, require_bound
 from solid_bandits.setting import Setting
 
-
 TIE = 1e-12
 """Bounds that differ by less than this part of their size are equal."""
 

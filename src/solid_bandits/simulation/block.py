@@ -9,6 +9,7 @@ import numba
 from solid_bandits._types import Plain
 from solid_bandits.loop import Trace, checkpoints, play, play_recorded
 from solid_bandits.policies.contract import Policy
+from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.problem import Problem
 from solid_bandits.simulation.plan import Plan, idle_agent
 from solid_bandits.workers import Task
@@ -86,6 +87,8 @@ def compile_tasks(plans: Iterable[Plan]) -> list[Task]:
         problem = plan.problem_of(0)
         for policy in plan.policies.values():
             agent = idle_agent(policy, problem, plan.horizon)
+            if isinstance(agent, PlainAgent):
+                continue  # nothing to compile
             kind = numba.typeof(agent)  # type: ignore[no-untyped-call]
             if kind not in tasks:
                 arguments = (problem, policy, 1, 0, False, 0, 1)

@@ -7,6 +7,7 @@ from solid_bandits import _check
 from solid_bandits._types import Ints, Plain
 from solid_bandits.loop import checkpoints
 from solid_bandits.policies.contract import CompiledAgent, Policy, start
+from solid_bandits.policies.plain import as_policy
 from solid_bandits.problem import Problem
 from solid_bandits.stream import POLICY, make_stream
 
@@ -23,6 +24,11 @@ class Plan:
     diagnostics: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.policies, Mapping):
+            raise _check.ArgumentError(
+                "policies",
+                f"must be labels with policies, such as {{'SOLID': Solid()}}, got {self.policies!r}",
+            )
         if not self.policies:
             raise _check.ArgumentError("policies", "must not be empty; give one such as {'SOLID': Solid()}")
         _check.integer("horizon", self.horizon, least=1)
@@ -33,11 +39,9 @@ class Plan:
             raise _check.ArgumentError(
                 "problem", f"must be a Problem, or a function from a run to one, got {problem!r}"
             )
-        for label, policy in self.policies.items():
-            if not isinstance(policy, Policy):
-                raise _check.ArgumentError(
-                    f"policies[{label!r}]", f"must be a policy such as Solid(), got {policy!r}"
-                )
+        policies = {label: as_policy(f"policies[{label!r}]", one) for label, one in self.policies.items()}
+        object.__setattr__(self, "policies", policies)  # the one moment at which the frozen field is written
+        for policy in policies.values():
             # A policy may refuse the problem (several contexts, say): better now than after hours of the others.
             idle_agent(policy, problem, self.horizon)
 

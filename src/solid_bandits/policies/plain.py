@@ -1,0 +1,121 @@
+"""Policies in plain Python: any object with `act` and `update` plays in the same loop as the compiled ones.
+
+    class FirstArm:
+        def act(self, arms, available):
+            return int(available.argmax())
+
+        def update(self, features, reward):
+            pass
+
+`start(setting, rng)` is called at the beginning of a run where the object has it, `probabilities(arms, available)` where
+an agent is asked for them.
+"""
+
+import copy
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from solid_bandits._types import Bools, Floats, Plain, Words
+from solid_bandits.policies.contract import DecisionPolicy, Policy, register
+from solid_bandits.setting import Setting
+
+
+class PlainAgent:
+    """A plain object at work: a copy of what the user gave, for one run."""
+
+    _fields = ()  # no table: it is asked about arms
+
+    def __init__(self, player: Any, setting: Setting) -> None:
+        self.player = player
+        self.setting = setting
+        self.state = None
+
+
+def act(agent: PlainAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
+    """What the object chooses, checked; whether it explored is not known."""
+    arm = agent.player.act(arms, available)
+    if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
+        raise ValueError(
+            f"{type(agent.player).__name__}.act must return an arm from 0 to {len(arms) - 1}, got {arm!r}"
+        )
+    if not available[arm]:
+        raise ValueError(f"{type(agent.player).__name__}.act must return an available arm, got {arm}")
+    return int(arm), False
+
+
+def update(agent: PlainAgent, features: Floats, reward: float) -> None:
+    """Hand the reward over."""
+    agent.player.update(features, reward)
+
+
+def probabilities(agent: PlainAgent, arms: Floats, available: Bools, out: Floats) -> bool:
+    """What the object says of itself, where it says something."""
+    if not hasattr(agent.player, "probabilities"):
+        return False
+    found = np.asarray(agent.player.probabilities(arms, available), dtype=np.float64)
+    name = type(agent.player).__name__
+    if found.shape != out.shape or (found < 0).any() or abs(found.sum() - 1) > 1e-9:
+        raise ValueError(
+            f"{name}.probabilities must return {len(out)} numbers >= 0 that sum to 1, got {found!r}"
+        )
+    out[:] = found
+    return True
+
+
+register(PlainAgent, act, update, probabilities)
+
+
+@dataclass(frozen=True)
+class PlainPolicy(DecisionPolicy):
+    """A plain object as a policy; each run plays a fresh copy of it."""
+
+    player: Any
+
+    def start(self, setting: Setting, stream: Words) -> PlainAgent:
+        """A copy of the object, started with what it may know and with random numbers of this run."""
+        player = copy.deepcopy(self.player)
+        if hasattr(player, "start"):
+            known = setting._replace(theta_bound=setting.theta_bound or None, horizon=setting.horizon or None)  # type: ignore[arg-type]
+            player.start(known, _generator(stream))
+        return PlainAgent(player, setting)
+
+    def describe(self) -> Plain:
+        """Its class and what it was made with, as far as that is plain data."""
+        values = {name: _plain(value) for name, value in vars(self.player).items()}
+        return {"kind": type(self.player).__qualname__, "plain": True, **values}
+
+
+def as_policy(name: str, value: Any) -> Policy:
+    """A policy of this package as it is, a plain object with `act` and `update` as a policy; else a ValueError."""
+    if isinstance(value, Policy):
+        return value
+    if isinstance(value, type):
+        raise ValueError(f"{name} must be an object, got the class {value.__name__}; give {value.__name__}()")
+    if all(callable(getattr(value, method, None)) for method in ("act", "update")):
+        return PlainPolicy(value)
+    raise ValueError(
+        f"{name} must be a policy such as Solid(), or an object with act and update, got {value!r}"
+    )
+
+
+def _generator(stream: Words) -> np.random.Generator:
+    """A NumPy generator that draws what compiled policies draw from this stream."""
+    source = np.random.SFC64(0)
+    source.state = {
+        "bit_generator": "SFC64",
+        "state": {"state": stream.copy()},
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    return np.random.Generator(source)
+
+
+def _plain(value: Any) -> Any:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return repr(value)
+    return value
