@@ -3,18 +3,14 @@
 Usage: python benchmarks/before_after.py OLD/src NEW/src [--sizes N] [--rounds N] [--seconds S] [--only POLICY ...]
 
 Each tree is loaded by a process of its own; of the two only one works at a time, and the next cell's turn comes when
-both have had theirs. A cell is played as in `bench`: from a state in which the policy only explores or only exploits, in
-the simulation's compiled loop, the same steps in every round, timed in seconds of the thread's processor. The ratio is
-taken round by round; the median and the quartiles are printed.
+both have had theirs. A cell is played as in `bench`: from a state in which the policy only explores or only exploits,
+in the simulation's compiled loop, the same steps in every round, timed in seconds of the thread's processor. The ratio
+is taken round by round; the median and the quartiles are printed.
 """
-
-import os
-
-for library in ("OPENBLAS", "OMP", "MKL"):
-    os.environ[f"{library}_NUM_THREADS"] = "1"
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -23,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
@@ -77,7 +74,7 @@ class Tree:
     def __init__(self, source: Path) -> None:
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--serve"],
-            env={**os.environ, "PYTHONPATH": str(source.resolve())},
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": str(source.resolve())},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -85,7 +82,8 @@ class Tree:
 
     def ask(self, order: dict[str, Any]) -> list[float]:
         """Its answer, waited for."""
-        assert self.process.stdin and self.process.stdout
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
