@@ -13,7 +13,7 @@ from solid_bandits.estimation.arms import ArmsWork, make_arms_work, whiten
 from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, write_theta
 from solid_bandits.linalg.vectors import best_arm, inner_products
 from solid_bandits.policies.contract import TablePolicy, register
-from solid_bandits.policies.identification import best_of_rows, is_identified
+from solid_bandits.policies.identification import PastNorms, best_of_rows, is_identified, make_past_norms
 from solid_bandits.policies.thresholds import confidence_width, exploitation_threshold
 from solid_bandits.setting import Setting, Table
 from solid_bandits.stream import uniform
@@ -37,9 +37,10 @@ class AOIDSState(NamedTuple):
 
 
 class AOIDSWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing that a decision depends on is carried in it."""
 
     arms: ArmsWork
+    past: PastNorms
     theta: Floats
     """θ-hat, shape (dim,)."""
     means: Floats
@@ -47,11 +48,9 @@ class AOIDSWork(NamedTuple):
     sq_norms: Floats
     """‖φ‖²_{V^-1}, shape (contexts, arms)."""
     whitened: Floats
-    """Features with the inner products of V^-1, shape (dim, pairs)."""
-    best: Ints
-    """The best arm, shape (contexts,)."""
-    vector: Floats
-    """Shape (dim,)."""
+    """Features whose inner products are those of V^-1, then differences φ* - φ of such, shape (dim, pairs)."""
+    offered: Floats
+    """Such features of the arms of the context at hand, shape (arms, dim)."""
     shifts: Floats
     """Δ / ‖d‖²_{V^-1} of each alternative, shape (pairs,); 0 where a pair gives none."""
     weights: Floats
@@ -73,23 +72,28 @@ class AOIDSAgent(NamedTuple):
 
 
 @jit
-def measure_pairs(agent: AOIDSAgent) -> None:
-    """Write mean, norm and whitened features of every pair."""
+def measure_pairs(agent: AOIDSAgent, context: int) -> None:
+    """Write mean, norm and whitened features of every pair, those of the arms of `context` apart too."""
     work, features = agent.work, agent.table.features
     rows = features.reshape((-1, features.shape[2]))
     means, sq_norms = work.means.reshape(-1), work.sq_norms.reshape(-1)
     whiten(agent.state.estimator, rows, means, sq_norms, work.whitened, work.arms)
+    n_arms, dim = work.offered.shape
+    for arm in range(n_arms):
+        for i in range(dim):
+            work.offered[arm, i] = work.whitened[i, context * n_arms + arm]
 
 
 @jit
-def distances_to(whitened: Floats, best: int, first: int, out: Floats) -> None:
-    """Write ‖φ* - φ‖²_{V^-1} of the pairs from `first` on, φ* being that of pair `first` + `best`."""
-    out[:] = 0.0
-    for i in range(whitened.shape[0]):
-        row = whitened[i, first : first + out.shape[0]]
+def take_from_best(columns: Floats, best: int, first: int, sq_norms: Floats) -> None:
+    """Replace the columns φ of one context, from `first` on, by φ* - φ, and write their squared lengths."""
+    sq_norms[:] = 0.0
+    for i in range(columns.shape[0]):
+        row = columns[i, first : first + sq_norms.shape[0]]
         optimal = row[best]
-        for arm in range(out.shape[0]):
-            out[arm] += (optimal - row[arm]) * (optimal - row[arm])
+        for arm in range(sq_norms.shape[0]):
+            row[arm] = optimal - row[arm]
+            sq_norms[arm] += row[arm] * row[arm]
 
 
 @jit
@@ -100,13 +104,11 @@ def weigh_alternatives(agent: AOIDSAgent) -> None:
     rate = agent.params.learning_rate / (2.0 * agent.setting.noise_std**2)
     nearest = np.inf
     for context in range(n_contexts):
-        best = best_arm(means[context])
-        work.best[context] = best
-        first = context * n_arms
-        distances = work.products[first : first + n_arms]
-        distances_to(work.whitened, best, first, distances)
+        best, first = best_arm(means[context]), context * n_arms
+        norms = work.products[first : first + n_arms]
+        take_from_best(work.whitened, best, first, norms)
         for arm in range(n_arms):
-            pair, norm = first + arm, distances[arm]
+            pair, norm = first + arm, norms[arm]
             work.shifts[pair], work.weights[pair] = 0.0, np.inf
             if arm != best and norm > 0.0:
                 gap = means[context, best] - means[context, arm]
@@ -132,21 +134,17 @@ def measure_arms(agent: AOIDSAgent, context: int, width: float) -> None:
     """
     work = agent.work
     means, sq_norms = work.means, work.sq_norms
-    n_contexts, n_arms = means.shape
+    n_arms = means.shape[1]
     root = math.sqrt(width)
     top = -np.inf
     for arm in range(n_arms):
         spread = root * math.sqrt(sq_norms[context, arm])
         top = max(top, means[context, arm] + spread)
-        for i in range(work.vector.shape[0]):
-            work.vector[i] = work.whitened[i, context * n_arms + arm]
-        inner_products(work.whitened, work.vector, work.products)
+        inner_products(work.whitened, work.offered[arm], work.products)
         total = 0.0
-        for other in range(n_contexts):
-            best = other * n_arms + work.best[other]
-            for pair in range(other * n_arms, (other + 1) * n_arms):
-                seen = abs(work.shifts[pair] * (work.products[best] - work.products[pair])) + spread
-                total += work.weights[pair] * seen * seen
+        for pair in range(work.products.shape[0]):
+            seen = abs(work.shifts[pair] * work.products[pair]) + spread
+            total += work.weights[pair] * seen * seen
         work.information[arm] = 0.5 * total
     for arm in range(n_arms):
         work.regrets[arm] = top - means[context, arm]
@@ -178,13 +176,13 @@ def must_explore(agent: AOIDSAgent, context: int, step: int) -> bool:
     state, work = agent.state, agent.work
     write_theta(state.estimator, work.theta)
     arms, threshold = agent.table.features[context], exploitation_threshold(agent.setting, step)
-    return not is_identified(state.estimator, arms, work.theta, work.arms, threshold)
+    return not is_identified(state.estimator, arms, work.theta, work.arms, work.past, context, threshold)
 
 
 @jit
 def choose_mixture(agent: AOIDSAgent, context: int, step: int, explored: int) -> tuple[int, int, float]:
     """The two arms to mix, and the probability of the second."""
-    measure_pairs(agent)
+    measure_pairs(agent, context)
     weigh_alternatives(agent)
     measure_arms(agent, context, confidence_width(agent.setting, step, explored))
     return best_mixture(agent.work.regrets, agent.work.information)
@@ -270,12 +268,12 @@ class AOIDS(TablePolicy):
         pairs = n_contexts * n_arms
         work = AOIDSWork(
             arms=make_arms_work(dim),
+            past=make_past_norms(n_contexts, n_arms),
             theta=np.zeros(dim),
             means=np.zeros((n_contexts, n_arms)),
             sq_norms=np.zeros((n_contexts, n_arms)),
             whitened=np.zeros((dim, pairs)),
-            best=np.zeros(n_contexts, dtype=np.int64),
-            vector=np.zeros(dim),
+            offered=np.zeros((n_arms, dim)),
             shifts=np.zeros(pairs),
             weights=np.zeros(pairs),
             products=np.zeros(pairs),

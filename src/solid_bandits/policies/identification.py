@@ -1,9 +1,11 @@
 """Whether the optimal arm of a context is identified: the test by which policies stop exploring."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from solid_bandits._compile import jit
-from solid_bandits._types import Floats
+from solid_bandits._types import Floats, Ints
 from solid_bandits.estimation.arms import ArmsWork, estimate_differences
 from solid_bandits.estimation.estimator import Estimator
 from solid_bandits.linalg.vectors import best_arm, dot
@@ -46,12 +48,66 @@ def alternative_distance(
     return least
 
 
+class PastNorms(NamedTuple):
+    """‖φ* - φ‖²_{V^-1} in every context as it once was: V only grows, so that none is larger now.
+
+    Saves work; a new one would give the same results.
+    """
+
+    sq_norms: Floats
+    """Shape (contexts, arms)."""
+    best: Ints
+    """The arm of φ*, or -1 where there are no norms, shape (contexts,)."""
+    rewards: Ints
+    """How many rewards V had, shape (contexts,)."""
+
+
+def make_past_norms(n_contexts: int, n_arms: int) -> PastNorms:
+    """No norms yet."""
+    return PastNorms(
+        np.zeros((n_contexts, n_arms)), np.full(n_contexts, -1), np.zeros(n_contexts, dtype=np.int64)
+    )
+
+
+@jit
+def all_farther(arms: Floats, theta: Floats, best: int, sq_norms: Floats, threshold: float) -> bool:
+    """Whether Δ(a)² / ‖φ* - φ(a)‖² > `threshold` for every arm whose norm is positive: not a copy of the best one."""
+    top = dot(arms[best], theta)
+    for arm in range(arms.shape[0]):
+        gap = top - dot(arms[arm], theta)
+        if sq_norms[arm] > 0.0 and not gap * gap > threshold * sq_norms[arm]:
+            return False
+    return True
+
+
 @jit
 def is_identified(
-    estimator: Estimator, arms: Floats, theta: Floats, work: ArmsWork, threshold: float
+    estimator: Estimator,
+    arms: Floats,
+    theta: Floats,
+    work: ArmsWork,
+    past: PastNorms,
+    context: int,
+    threshold: float,
 ) -> bool:
-    """Whether every model with another optimal arm among `arms` is farther than `threshold`."""
-    return alternative_distance(estimator, arms, theta, work, threshold) > threshold
+    """Whether every model with another optimal arm among `arms` is farther than `threshold`.
+
+    Where the norms of the past say so, no new ones are computed.
+    """
+    best = best_of_rows(arms, theta)
+    sq_norms, rewards = past.sq_norms[context], estimator.rewards.item()
+    known = past.best[context] == best and past.rewards[context] <= rewards
+    if known and all_farther(arms, theta, best, sq_norms, threshold):
+        return True
+    first = 0
+    while first < arms.shape[0]:
+        count = estimate_differences(estimator, arms, best, first, work)
+        block = sq_norms[first : first + count]
+        for k in range(count):
+            block[k] = work.sq_norms[k]
+        first += count
+    past.best[context], past.rewards[context] = best, rewards
+    return all_farther(arms, theta, best, sq_norms, threshold)
 
 
 @jit

@@ -15,7 +15,7 @@ from solid_bandits.estimation.estimator import Estimator, make_estimator, observ
 from solid_bandits.linalg.gram import weighted_gram
 from solid_bandits.linalg.vectors import best_arm, inner_products
 from solid_bandits.policies.contract import TablePolicy, register, require_bound, require_one_context
-from solid_bandits.policies.identification import best_of_rows, is_identified
+from solid_bandits.policies.identification import PastNorms, best_of_rows, is_identified, make_past_norms
 from solid_bandits.policies.thresholds import exploitation_threshold
 from solid_bandits.setting import Setting, Table
 
@@ -57,9 +57,10 @@ class SPLState(NamedTuple):
 
 
 class SPLWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing that a decision depends on is carried in it."""
 
     arms: ArmsWork
+    past: PastNorms
     theta: Floats
     """θ-hat, shape (dim,)."""
     means: Floats
@@ -202,7 +203,7 @@ def act(agent: SPLAgent, context: int) -> tuple[int, bool]:
             return k, True
     write_theta(state.estimator, work.theta)
     arms, threshold = agent.table.features[0], exploitation_threshold(agent.setting, step)
-    explores = not is_identified(state.estimator, arms, work.theta, work.arms, threshold)
+    explores = not is_identified(state.estimator, arms, work.theta, work.arms, work.past, 0, threshold)
     arm = explore(agent, step) if explores else best_of_rows(arms, work.theta)
     state.pulls[arm] += 1
     return arm, explores
@@ -263,6 +264,7 @@ class SPL(TablePolicy):
         )
         work = SPLWork(
             arms=make_arms_work(dim),
+            past=make_past_norms(1, n_arms),
             theta=np.zeros(dim),
             means=np.zeros((1, n_arms)),
             rates=np.zeros(n_arms),
