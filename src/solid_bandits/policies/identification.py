@@ -6,8 +6,8 @@ import numpy as np
 
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints
-from solid_bandits.estimation.arms import ArmsWork, estimate_differences
-from solid_bandits.estimation.estimator import Estimator
+from solid_bandits.estimation.arms import NARROW, ArmsWork, estimate_differences
+from solid_bandits.estimation.estimator import Estimator, squared_norm
 from solid_bandits.linalg.vectors import best_arm, dot
 
 
@@ -24,6 +24,21 @@ def best_of_rows(arms: Floats, theta: Floats) -> int:
 
 
 @jit
+def two_best_of_rows(arms: Floats, theta: Floats) -> tuple[int, int]:
+    """The best arm, and the best of the others (-1 where there is none); of several that tie, the first."""
+    best = second = -1
+    largest = next_largest = -np.inf
+    for arm in range(arms.shape[0]):
+        value = dot(arms[arm], theta)
+        if best < 0 or value > largest:
+            second, next_largest = best, largest
+            best, largest = arm, value
+        elif second < 0 or value > next_largest:
+            second, next_largest = arm, value
+    return best, second
+
+
+@jit
 def alternative_distance(
     estimator: Estimator, arms: Floats, theta: Floats, work: ArmsWork, enough: float
 ) -> float:
@@ -31,17 +46,23 @@ def alternative_distance(
 
     This is min_{a ≠ a*} Δ(a)² / ‖φ* - φ(a)‖²_{V^-1}; the search ends once it is at or below `enough`. `theta` is θ-hat.
     """
-    best = best_of_rows(arms, theta)
-    top = dot(arms[best], theta)
+    best, second = two_best_of_rows(arms, theta)
     least = np.inf
+    if arms.shape[0] > NARROW:
+        # Where the search ends early, the arm with the least gap ends it nearly always, for less than a block of arms.
+        for i in range(work.vector.shape[0]):
+            work.vector[i] = arms[best, i] - arms[second, i]
+        gap = dot(work.vector, theta)
+        sq_norm = squared_norm(estimator, work.vector)
+        if sq_norm > 0.0 and gap * gap <= enough * sq_norm:
+            return gap * gap / sq_norm
     first = 0
     while first < arms.shape[0]:
         count = estimate_differences(estimator, arms, best, first, work)
         for k in range(count):
             # A copy of the best arm (norm 0) is best in every model in which the best one is.
             if work.sq_norms[k] > 0.0:
-                gap = top - dot(arms[first + k], theta)
-                least = min(least, gap * gap / work.sq_norms[k])
+                least = min(least, work.means[k] * work.means[k] / work.sq_norms[k])
         if least <= enough:
             break
         first += count
