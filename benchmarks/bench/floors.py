@@ -123,8 +123,18 @@ def solid_exploring(size: Size, facts: Facts) -> Items:
 
 
 def solid_exploiting(size: Size, facts: Facts) -> Items:
-    """One exploiting step of SOLID (and of AO-IDS, and of SPL)."""
+    """One exploiting step of SOLID, whose test is on the statistic itself: new norms."""
     return [_reward(size), *_test(size)]
+
+
+def identified(size: Size, facts: Facts) -> Items:
+    """One exploiting step of AO-IDS and of SPL: norms of an earlier time, which have only fallen, decide."""
+    return [
+        _reward(size),
+        *_means(size),
+        Term("bounds", (size[1],), "the best arm, and each gap against what the old norm asks"),
+        Term("log", (), "log t in the threshold"),
+    ]
 
 
 def linucb(size: Size, facts: Facts) -> Items:
@@ -311,13 +321,13 @@ FLOORS: dict[tuple[str, str], Callable[[Size, Facts], Items]] = {
     ("EpsilonGreedy", "exploring"): epsilon_exploring,
     ("EpsilonGreedy", "exploiting"): epsilon_exploiting,
     ("AOIDS", "exploring"): aoids_exploring,
-    ("AOIDS", "exploiting"): solid_exploiting,
+    ("AOIDS", "exploiting"): identified,
     ("OAM", "exploring"): oam_exploring,
     ("OAM", "exploiting"): oam_exploiting,
     ("OSSB", "exploring"): ossb,
     ("OSSB", "exploiting"): ossb,
     ("SPL", "exploring"): spl_exploring,
-    ("SPL", "exploiting"): solid_exploiting,
+    ("SPL", "exploiting"): identified,
     ("UCB1", "any"): ucb1,
     ("EndOfOptimism", "any"): end_of_optimism,
 }
