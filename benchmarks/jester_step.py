@@ -18,20 +18,20 @@ from pathlib import Path
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits import regression
 from solid_bandits.alternatives.pruned import pruned_alternative
+from solid_bandits.estimation.tables import bring_up_to_date, observe_pair
 from solid_bandits.linalg.gram import GRAM_RIDGE, sparse_weighted_gram
 from solid_bandits.linalg.vectors import inner_products
 from solid_bandits.loop import Trace, _begin, _loop
-from solid_bandits.policies import solid
-from solid_bandits.policies.solid import Solid
-from solid_bandits.policies.solid_rules import confidence_width, exploitation_threshold, normalisation
+from solid_bandits.policies.solid.algorithm import must_explore, update_omega
+from solid_bandits.policies.solid.confidence import width
+from solid_bandits.policies.solid.constraint import optimistic_gradient, write_bonuses, write_weights
 
 HORIZON = 50_000
 STEPS = 5  # per measurement, so that caches are as warm as in a run
 POLICIES = {
-    "paper": Solid.paper_random(40),
-    "no bonus in g": replace(Solid.paper_random(40), constraint_bonus=0.0),
+    "paper": sb.Solid.paper_random(40),
+    "no bonus in g": replace(sb.Solid.paper_random(40), bonus="none"),
 }
 
 
@@ -52,7 +52,7 @@ def measure(agent, truth, environment, rounds):
 
     Also the shares of exploring steps, of steps with a positive multiplier, and of renewed bounds.
     """
-    features = agent.known.features.reshape(-1, agent.known.features.shape[2])
+    features = agent.table.features.reshape(-1, agent.table.features.shape[2])
     state, work = agent.state, agent.work
     step_times, blas_times, explored, informed, renewed = [], [], 0, 0, 0
     for _ in range(rounds):
@@ -73,39 +73,37 @@ def measure(agent, truth, environment, rounds):
 
 def parts(agent, repeats):
     """Median seconds of each part of a step, called on its own in the state at hand."""
-    view, state, work, params = agent.known, agent.state, agent.work, agent.params
+    table, state, work, params = agent.table, agent.state, agent.work, agent.params
     step = state.step.item()
-    width = confidence_width(params, view, step, state.explored.item())
-    threshold = exploitation_threshold(params, view, step)
-    columns, flat = view.features_by_dim, work.weights
+    squared_width = width(params.confidence, agent.setting, step, state.explored.item())
+    normaliser = params.phases.normalisation[state.phase.item()]
+    columns = table.columns
     calls = {
-        "exploitation test": lambda: solid.distance_to_alternatives(state.theory, agent, 0, threshold),
-        "weights and bonuses": lambda: (solid.write_weights(agent), solid.write_bonuses(agent, width)),
+        "exploitation test": lambda: must_explore(agent, 0, step),
+        "weights and bonuses": lambda: (write_weights(agent), write_bonuses(agent, squared_width)),
         "V_omega": lambda: sparse_weighted_gram(
-            columns, flat, view.feature_bound, work.chosen, work.columns, work.gram
+            columns, work.weights, table.feature_bound, work.chosen, work.columns, work.gram
         ),
         "closest alternative": lambda: pruned_alternative(
-            view.features,
-            columns,
-            state.regression.means,
-            work.gram,
-            work.regression.factor,
-            work.bounds,
-            work.delta,
+            table.features, columns, state.tables.means, work.gram, work.factor, work.bounds, work.delta
         ),
         "information": lambda: inner_products(columns, work.delta, work.information),
-        "gradient and the above": lambda: solid.optimistic_gradient(
-            state.theory, agent, width, normalisation(params, state.phase.item())
+        "gradient and the above": lambda: optimistic_gradient(
+            state.projected, agent, squared_width, normaliser
         ),
-        "omega": lambda: solid.update_omega(agent, 0.0),
-        "least squares": lambda: regression.observe(state.regression, work.regression, view, 0, 0, 0.0),
+        "omega": lambda: update_omega(agent, 0.0),
+        "least squares": lambda: (
+            observe_pair(state.estimator, state.tables, work.tables, table.features[0, 0], 0.0),
+            bring_up_to_date(state.estimator, state.tables, table, work.tables),
+        ),
     }
-    kept = [array.copy() for array in state.regression]
+    carried = [*state.estimator, *state.tables]
+    kept = [array.copy() for array in carried]
     times = {}
     for name, call in calls.items():
         call()
         times[name] = np.median([seconds(call) for _ in range(repeats)])
-    for array, before in zip(state.regression, kept, strict=True):
+    for array, before in zip(carried, kept, strict=True):
         array[...] = before
     return times
 
@@ -134,7 +132,7 @@ def main():
         for stage, steps in enumerate(arguments.stages):
             _loop(agent, truth, trace, environment, stage, stage + 1)
             spent, blas, (exploring, informed, renewed) = measure(agent, truth, environment, arguments.rounds)
-            solid.write_weights(agent)
+            write_weights(agent)
             matter = int((agent.work.weights > 1e-25).sum())
             rows.append(
                 f"| {name} | {steps:,} | {exploring:.0%} | {informed:.0%} | {matter:,} | {renewed:.0%} "

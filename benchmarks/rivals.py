@@ -15,10 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits.agent import _act, _update
 from solid_bandits.allocation.allocation import make_allocation, solve_allocation
-from solid_bandits.policies.oam import OAM
-from solid_bandits.stream import POLICY, make_stream
 
 SIZES = [(2, 3, 3), (4, 4, 8), (4, 8, 8), (4, 16, 8), (4, 32, 8)]
 
@@ -30,30 +27,36 @@ def problem_of(size):
 
 def play(problem, rounds):
     """Estimates and seconds of `rounds` exploring rounds of OAM."""
-    agent = OAM().start(problem.view(50_000), make_stream(0, 0, POLICY))
+    agent = sb.Agent(
+        sb.OAM(),
+        contexts=problem.features,
+        noise_std=problem.noise_std,
+        theta_bound=problem.B,
+        horizon=50_000,
+    )
     rng = np.random.default_rng(0)
     estimates, seconds = [], []
     for _ in range(20 * rounds):
         context = int(rng.choice(problem.n_contexts, p=problem.context_probs))
-        means, theta = agent.state.regression.means.copy(), agent.state.regression.theta.copy()
+        theta = agent.theta
         start = time.perf_counter()
-        arm, explored = _act(agent, context)
-        _update(agent, context, arm, problem.means[context, arm] + problem.noise_std * rng.normal())
-        if explored:
+        decision = agent.decide(context=context)
+        agent.learn(decision, problem.means[context, decision.arm] + problem.noise_std * rng.normal())
+        if decision.explored:
             seconds.append(time.perf_counter() - start)
-            estimates.append((means, theta))
+            estimates.append(theta)
         if len(estimates) == rounds:
             break
     return estimates, seconds
 
 
 def compiled_seconds(problem, estimates):
-    view = problem.view(50_000)
-    solution, work = make_allocation(*view.features.shape)
+    solution, work = make_allocation(*problem.features.shape)
     seconds, steps, values = [], [], []
-    for means, _ in estimates:
+    for theta in estimates:
+        means = problem.features @ theta
         start = time.perf_counter()
-        solve_allocation(view.features, view.noise_std, means, solution, work)
+        solve_allocation(problem.features, problem.noise_std, means, solution, work)
         seconds.append(time.perf_counter() - start)
         steps.append(solution.steps.item())
         values.append(solution.bracket[1])
@@ -63,7 +66,7 @@ def compiled_seconds(problem, estimates):
 def exact_seconds(problem, estimates, tol):
     seconds, values = [], []
     previous = None
-    for _, theta in estimates:
+    for theta in estimates:
         moved = sb.Problem(problem.features, theta, problem.context_probs, noise_std=problem.noise_std)
         start = time.perf_counter()
         previous = sb.lower_bound(moved, tol, warm_start=previous)

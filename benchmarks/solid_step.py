@@ -42,7 +42,7 @@ def policies(n_arms):
     paper = sb.Solid.paper_random(n_arms)
     return {
         "exploring, multiplier 0": replace(paper, threshold_scale=ALWAYS),
-        "exploring, multiplier > 0": replace(paper, threshold_scale=ALWAYS, constraint_bonus=0.0),
+        "exploring, multiplier > 0": replace(paper, threshold_scale=ALWAYS, bonus="none"),
         "exploiting": replace(paper, threshold_scale=0.0),
         "Greedy": sb.Greedy(),
     }

@@ -36,7 +36,7 @@ def policy_of(label: str, kind: str, n_arms: int) -> Policy:
         return replace(
             sb.Solid.paper_random(n_arms),
             threshold_scale=0.0 if kind == "exploiting" else 1e9,
-            constraint_bonus=0.0 if kind == "searching" else 1.0,
+            bonus="none" if kind == "searching" else "theorem",
         )
     if label == "EpsilonGreedy":
         return sb.EpsilonGreedy(epsilon=1.0 if kind == "exploring" else 0.0)
@@ -79,6 +79,6 @@ def settling_steps(cell: Cell) -> int:
     """
     contexts, arms, dim = cell.size
     pairs = contexts * arms
-    dear = {"SOLID": pairs * dim * dim, "IDS": pairs * dim * arms, "OAM": 5 * pairs**3}
+    dear = {"SOLID": pairs * dim * dim, "AOIDS": pairs * dim * arms, "OAM": 5 * pairs**3}
     work = pairs * dim if cell.kind == "exploiting" else dear.get(cell.label, pairs * dim)
     return int(np.clip(6e9 / work, 60, 1500))

@@ -15,6 +15,8 @@ GOALS = {
     ("SOLID searching", (4, 32, 8)): 25.0,
 }
 """Least speed-up over the plain NumPy reference."""
+WITHIN_THREE = [f"{label} any 191,40,65" for label in ("LinUCB", "LinTS", "Greedy")]
+"""What is to stay within three times its floor, beside all steps of SOLID."""
 
 
 def regressions(
@@ -62,9 +64,9 @@ def goals(results: list[Measured], speedups: list[Speedup]) -> list[str]:
     """What the project wants of these numbers, and whether it has it."""
     lines = [
         f"{'reached' if result.ratio <= 3 else 'MISSED'}: {result.cell.key} within 3 times its floor: "
-        f"{result.ratio:.2f} ({result.kept:.2f} with all tables kept)"
+        f"{result.ratio:.2f}"
         for result in results
-        if result.cell.label == "SOLID"
+        if result.cell.label == "SOLID" or result.cell.key in WITHIN_THREE
     ]
     for speedup in speedups:
         least = GOALS.get((speedup.name, speedup.size))

@@ -1,12 +1,12 @@
 """A floor for each policy: what a step must do, times what that costs on this machine (`rates`).
 
-A *floor* is a sum of kernels for one kind of step of one policy. Where there are several ways to do the same
-thing (`AnyOf`), the cheapest at this size counts. The first way is always the one that this package takes:
-keep the mean and the norm of every pair up to date. The floor of that way alone is reported too.
+A *floor* is a sum of kernels for one kind of step of one policy. The estimate is a triangle U with weights D,
+V = Uᵀ D U, and t = U θ-hat; a reward is rotated into it. Where there are several ways to do the same thing (`AnyOf`),
+the cheapest at this size counts.
 
-Not counted, so that the floor is low rather than high: V itself and the recomputation from it that stops
-rounding errors from building up, scalar arithmetic, function calls, the step counters, and the random stream
-that draws contexts and noise (measured on its own, `rates.draws.empty_loop`, and taken off the time of a step).
+Not counted, so that the floor is low rather than high: norms computed anew to stop rounding errors from building up,
+scalar arithmetic, function calls, the step counters, and the random stream that draws contexts and noise (measured on
+its own, `rates.draws.empty_loop`, and taken off the time of a step).
 
 `size` is (contexts, arms, dim); `facts` is what the run shows of the state at hand.
 """
@@ -37,33 +37,34 @@ class Facts(NamedTuple):
 Size = tuple[int, int, int]
 
 
-def _means(
-    size: Size, why: str = "means of the context's arms: kept for every pair, or asked for here"
-) -> AnyOf:
+def _reward(size: Size) -> Term:
+    return Term("rotate", (size[2],), "the reward taken in: U, D and t")
+
+
+def _means(size: Size) -> Items:
+    """Means of the arms on offer."""
+    _, arms, dim = size
+    return [
+        Term("unit", (dim,), "θ-hat = U^-1 t"),
+        Term("columns", (dim, arms), "means of the context's arms"),
+    ]
+
+
+def _tables(size: Size) -> tuple[Term, ...]:
+    """Mean and norm of every pair, moved by the reward's direction."""
     contexts, arms, dim = size
-    return AnyOf(((Term("learn", (dim, contexts * arms), why),), (Term("columns", (dim, arms), why),)), why)
+    return (
+        Term("unit", (dim,), "the direction V^-1 φ of the reward"),
+        Term("learn", (dim, contexts * arms), "mean and norm of every pair moved by it"),
+    )
 
 
 def _test(size: Size) -> Items:
     """The exploitation test, passed: every alternative of the context is looked at."""
-    contexts, arms, dim = size
-    why = "gaps and ‖φ* - φ‖² of the context's arms, from tables of all pairs or from V^-1"
+    _, arms, dim = size
     return [
-        AnyOf(
-            (
-                (
-                    Term("learn", (dim, contexts * arms), why),
-                    Term("matvec", (dim,), why),
-                    Term("columns", (dim, arms), why),
-                ),
-                (
-                    Term("columns", (dim, arms), why),
-                    Term("cross", (arms, dim, dim), why),
-                    Term("columns", (dim, arms), why),
-                ),
-            ),
-            why,
-        ),
+        Term("norms", (dim, arms), "U^-T φ of the context's arms, and their means"),
+        Term("columns", (dim, arms), "‖φ* - φ‖² from them"),
         Term("bounds", (arms,), "the best arm, and each distance against the threshold"),
         Term("log", (), "log t in the threshold"),
     ]
@@ -74,13 +75,9 @@ def _failed_test(size: Size) -> Items:
     _, arms, dim = size
     return [
         Term("top", (arms,), "the best arm"),
-        Term("matvec", (dim,), "the norm of the one alternative that fails the test"),
+        Term("unit", (dim,), "the norm of the one alternative that fails the test"),
         Term("log", (), "log t and log s in the thresholds", 2),
     ]
-
-
-def _estimate(size: Size) -> Term:
-    return Term("estimate", (size[2],), "the reward taken in: θ and V^-1")
 
 
 def _search(size: Size, facts: Facts) -> Items:
@@ -111,11 +108,11 @@ def _search(size: Size, facts: Facts) -> Items:
 
 def solid_exploring(size: Size, facts: Facts) -> Items:
     """One exploring step of SOLID."""
-    contexts, arms, dim = size
+    contexts, arms, _ = size
     pairs = contexts * arms
     return [
-        _estimate(size),
-        Term("learn", (dim, pairs), "the gradient asks for the mean and the norm of every pair"),
+        _reward(size),
+        *_tables(size),
         *_failed_test(size),
         *_search(size, facts),
         Term("gradient", (pairs,), "q_t and the constraint"),
@@ -126,58 +123,52 @@ def solid_exploring(size: Size, facts: Facts) -> Items:
 
 
 def solid_exploiting(size: Size, facts: Facts) -> Items:
-    """One exploiting step of SOLID (and of AO-IDS, and of SPL)."""
-    return [_estimate(size), *_test(size)]
+    """One exploiting step of SOLID, whose test is on the statistic itself: new norms."""
+    return [_reward(size), *_test(size)]
+
+
+def identified(size: Size, facts: Facts) -> Items:
+    """One exploiting step of AO-IDS and of SPL: norms of an earlier time, which have only fallen, decide."""
+    return [
+        _reward(size),
+        *_means(size),
+        Term("bounds", (size[1],), "the best arm, and each gap against what the old norm asks"),
+        Term("log", (), "log t in the threshold"),
+    ]
 
 
 def linucb(size: Size, facts: Facts) -> Items:
     """One step of LinUCB."""
-    contexts, arms, dim = size
-    why = "mean and norm of the context's arms, from tables of all pairs or from V^-1"
+    _, arms, dim = size
     return [
-        _estimate(size),
-        AnyOf(
-            (
-                (Term("learn", (dim, contexts * arms), why),),
-                (
-                    Term("columns", (dim, arms), why),
-                    Term("cross", (arms, dim, dim), why),
-                    Term("columns", (dim, arms), why),
-                ),
-            ),
-            why,
-        ),
+        _reward(size),
+        Term("norms", (dim, arms), "mean and norm of the context's arms"),
         Term("upper", (arms,), "the largest bound, and whether it is the largest mean"),
         Term("log", (), "log det V and log t in the radius", 2),
     ]
 
 
+def randucb(size: Size, facts: Facts) -> Items:
+    """One step of RandUCB: LinUCB's, with another width."""
+    return [*linucb(size, facts), Term("uniform", (), "the width drawn")]
+
+
 def lints(size: Size, facts: Facts) -> Items:
     """One step of LinTS."""
-    contexts, arms, dim = size
-    why = "means of the context's arms at θ-hat and at the draw"
+    _, arms, dim = size
     return [
-        Term("rotate", (dim,), "the reward taken in: the factor of V, and L^-1 U with it"),
+        _reward(size),
         Term("normals", (dim,), "the draw"),
-        AnyOf(
-            (
-                (
-                    _estimate(size),
-                    Term("learn", (dim, contexts * arms), why),
-                    Term("triangular", (dim,), why),
-                    Term("columns", (dim, arms), why),
-                ),
-                (Term("triangular", (dim,), why, 2), Term("columns", (dim, arms), why, 2)),
-            ),
-            why,
-        ),
+        Term("unit", (dim,), "U^-1 of it"),
+        Term("columns", (dim, arms), "means of the context's arms at the draw"),
+        *_means(size),
         Term("bounds", (arms,), "the best arm of both"),
     ]
 
 
 def greedy(size: Size, facts: Facts) -> Items:
     """One step of greedy."""
-    return [_estimate(size), _means(size), Term("top", (size[1],), "the best arm")]
+    return [_reward(size), *_means(size), Term("top", (size[1],), "the best arm")]
 
 
 def epsilon_exploiting(size: Size, facts: Facts) -> Items:
@@ -187,13 +178,7 @@ def epsilon_exploiting(size: Size, facts: Facts) -> Items:
 
 def epsilon_exploring(size: Size, facts: Facts) -> Items:
     """A random step of epsilon-greedy: no mean is asked for."""
-    contexts, arms, dim = size
-    why = "nothing is asked of the tables"
-    return [
-        _estimate(size),
-        AnyOf(((Term("learn", (dim, contexts * arms), why),), ()), why),
-        Term("uniform", (), "whether to explore, and the arm", 2),
-    ]
+    return [_reward(size), Term("uniform", (), "whether to explore, and the arm", 2)]
 
 
 def ucb1(size: Size, facts: Facts) -> Items:
@@ -204,19 +189,29 @@ def ucb1(size: Size, facts: Facts) -> Items:
     ]
 
 
-def ids_exploring(size: Size, facts: Facts) -> Items:
+def aoids_exploring(size: Size, facts: Facts) -> Items:
     """One exploring step of AO-IDS."""
     contexts, arms, dim = size
     pairs = contexts * arms
+    why = "‖φ* - φ‖² and φᵀV^-1φ' of every pair: from V^-1 φ of few, or from U^-T φ of all"
+    cross = Term("cross", (arms, dim, facts.support), why)
     return [
-        _estimate(size),
-        Term("learn", (dim, pairs), "every alternative's distance asks for means and norms of all pairs"),
+        _reward(size),
         *_failed_test(size),
-        Term("cross", (contexts, dim, dim), "V^-1 φ* of every context"),
-        Term("columns", (dim, pairs), "its product with the context's arms: ‖φ* - φ‖²"),
+        AnyOf(
+            (
+                (
+                    *_tables(size),
+                    Term("solves", (dim, contexts), why),
+                    Term("solves", (dim, arms), why),
+                    Term("columns", (dim, pairs), why),
+                    cross,
+                ),
+                (Term("norms", (dim, pairs), why), Term("columns", (dim, pairs), why), cross),
+            ),
+            why,
+        ),
         Term("exp", (pairs,), "the weight of every alternative"),
-        Term("cross", (arms, dim, dim), "V^-1 φ of the context's arms"),
-        Term("cross", (arms, dim, facts.support), "every arm against every alternative whose weight counts"),
         Term("information", (arms, facts.support), "the information of every arm"),
         Term("upper", (arms,), "the optimistic regret of every arm"),
         Term("mixtures", (arms,), "the best mixture of two arms"),
@@ -251,14 +246,14 @@ def oam_exploiting(size: Size, facts: Facts) -> Items:
     pairs = contexts * arms
     why = "the means of all pairs and the norms of the context's arms"
     return [
-        _estimate(size),
+        _reward(size),
         AnyOf(
             (
-                (Term("learn", (dim, pairs), why),),
+                _tables(size),
                 (
+                    Term("unit", (dim,), why),
                     Term("columns", (dim, pairs), why),
-                    Term("cross", (arms, dim, dim), why),
-                    Term("columns", (dim, arms), why),
+                    Term("norms", (dim, arms), why),
                 ),
             ),
             why,
@@ -281,8 +276,8 @@ def oam_exploring(size: Size, facts: Facts) -> Items:
 def ossb(size: Size, facts: Facts) -> Items:
     """One step of OSSB, which solves in every step; both kinds do the same."""
     return [
-        _estimate(size),
-        _means(size),
+        _reward(size),
+        *_means(size),
         Term("bounds", (size[1],), "the best, the rarest and the most lagging arm"),
         *_solve(size, facts),
         Term("log", (), "log t"),
@@ -293,8 +288,8 @@ def spl_exploring(size: Size, facts: Facts) -> Items:
     """One exploring step of SPL: SOLID's with one context, AdaHedge in the place of the gradient step."""
     _, arms, dim = size
     return [
-        _estimate(size),
-        Term("learn", (dim, arms), "means for gaps and norms for the test"),
+        _reward(size),
+        *_means(size),
         *_failed_test(size),
         Term("exp", (arms,), "the rates of AdaHedge and its mix", 2),
         *_search((1, arms, dim), facts),
@@ -308,8 +303,8 @@ def spl_exploring(size: Size, facts: Facts) -> Items:
 def end_of_optimism(size: Size, facts: Facts) -> Items:
     """One step of the strategy after its warm-up; the solve at its end happens once and is not counted."""
     return [
-        _estimate(size),
-        _means(size),
+        _reward(size),
+        *_means(size),
         Term("top", (size[1],), "whether every mean is where it was"),
         Term("bounds", (size[1],), "the arm that lags most, and the best one"),
     ]
@@ -320,18 +315,19 @@ FLOORS: dict[tuple[str, str], Callable[[Size, Facts], Items]] = {
     ("SOLID", "searching"): solid_exploring,
     ("SOLID", "exploiting"): solid_exploiting,
     ("LinUCB", "any"): linucb,
+    ("RandUCB", "any"): randucb,
     ("LinTS", "any"): lints,
     ("Greedy", "any"): greedy,
     ("EpsilonGreedy", "exploring"): epsilon_exploring,
     ("EpsilonGreedy", "exploiting"): epsilon_exploiting,
-    ("IDS", "exploring"): ids_exploring,
-    ("IDS", "exploiting"): solid_exploiting,
+    ("AOIDS", "exploring"): aoids_exploring,
+    ("AOIDS", "exploiting"): identified,
     ("OAM", "exploring"): oam_exploring,
     ("OAM", "exploiting"): oam_exploiting,
     ("OSSB", "exploring"): ossb,
     ("OSSB", "exploiting"): ossb,
     ("SPL", "exploring"): spl_exploring,
-    ("SPL", "exploiting"): solid_exploiting,
+    ("SPL", "exploiting"): identified,
     ("UCB1", "any"): ucb1,
     ("EndOfOptimism", "any"): end_of_optimism,
 }

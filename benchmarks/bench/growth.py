@@ -30,11 +30,10 @@ class Growth(NamedTuple):
     axis: str
     time: float
     floor: float
-    kept: float
 
 
 def measure_growth(labels: set[str], rounds: int, seconds: float, say: Callable[[str], None]) -> list[Growth]:
-    """Exponents along every axis, beside those of the floor and of the floor with all tables kept."""
+    """Exponents along every axis, beside those of the floor."""
     found: list[Growth] = []
     for base, axes, chosen in (
         (BASE, GROWTH, {pair for pair in FLOORS if pair != ("OAM", "exploring")}),
@@ -75,7 +74,6 @@ def measure_growth(labels: set[str], rounds: int, seconds: float, say: Callable[
                         AXES[axis],
                         exponent(axes[axis], [result.time for result in line]),
                         exponent(axes[axis], [result.floor for result in line]),
-                        exponent(axes[axis], [result.kept_floor for result in line]),
                     )
                 )
     return found

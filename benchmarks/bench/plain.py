@@ -57,7 +57,7 @@ def numpy_linucb(problem: sb.Problem, steps: int, rng: np.random.Generator) -> N
 
 
 def measure_plain(rounds: int) -> list[Speedup]:
-    """Four policies beside the reference of the tests, LinUCB beside a faster NumPy form too."""
+    """Five policies beside the reference of the tests, LinUCB beside a faster NumPy form too."""
     found = []
     for size in NAIVE_SIZES:
         problem = problem_of(size)
@@ -65,6 +65,7 @@ def measure_plain(rounds: int) -> list[Speedup]:
             "SOLID exploring": policy_of("SOLID", "exploring", size[1]),
             "SOLID searching": policy_of("SOLID", "searching", size[1]),
             "LinUCB": sb.LinUCB(),
+            "RandUCB": sb.RandUCB(),
             "LinTS": sb.LinTS(),
             "Greedy": sb.Greedy(),
         }

@@ -23,12 +23,12 @@ class Player:
         self.rng = np.random.default_rng(0)
         contexts, arms, _ = cell.size
         # Noise decides for the policies whose test has no switch; the environment's own noise stays moderate.
-        tested = cell.label in ("IDS", "OAM", "OSSB", "SPL")
+        tested = cell.label in ("AOIDS", "OAM", "OSSB", "SPL")
         problem = problem_of(cell.size, 30.0 if tested and cell.kind == "exploring" else 1.0)
         policy = policy_of(cell.label, cell.kind, arms)
         agent, self.truth, _, self.environment = _begin(problem, policy, HORIZON, 0, 0, np.array([1]))
         if tested and cell.kind == "exploiting":
-            agent = agent._replace(known=agent.known._replace(noise_std=1e-7 * problem.noise_std))
+            agent = with_noise(agent, 1e-7 * problem.noise_std)
         self.agent = agent
         self.play(1)  # compiles, or loads what was compiled
         if cell.label == "SOLID" and cell.kind != "exploiting":
@@ -37,6 +37,7 @@ class Player:
             self.play(int(contexts * (np.log(contexts) + 4)))
             self.agent = agent
         self.play(settling_steps(cell))
+        self.settled = self.agent
         self.saved = [array.copy() for array in self._arrays()]
         _, each, _ = self._timed(self._guess(seconds))
         self.steps = max(1, round(seconds / each))
@@ -72,7 +73,7 @@ class Player:
 
     def round(self) -> tuple[float, float]:
         """Seconds of a step, and the share of steps of the kind wanted; arrays lie elsewhere each time."""
-        self.agent = _moved(self.agent, self.rng, {})
+        self.agent = _moved(self.settled, self.rng, {})
         _, each, explored = self._timed(self.steps)
         shares = {"exploiting": 1.0 - explored, "any": 1.0}
         return each, shares.get(self.cell.kind, explored)
@@ -89,7 +90,7 @@ class Player:
         if self.cell.label == "SOLID" and self.cell.kind != "exploiting":
             weights = (self.agent.state.omega * self.agent.state.context_counts[:, None]).ravel()
             searches = self._searches()
-        elif self.cell.kind == "exploring" and self.cell.label in ("IDS", "SPL"):
+        elif self.cell.kind == "exploring" and self.cell.label in ("AOIDS", "SPL"):
             weights = self.agent.work.weights
         return Facts(support=max(int((weights > LOST * weights.sum()).sum()), 1), searches=searches)
 
@@ -106,12 +107,12 @@ class Player:
 
     def _facts_of_solves(self) -> Facts:
         contexts, arms, dim = self.cell.size
-        features = self.agent.known.features
+        features = self.agent.table.features
         newton = []
         active = rank = 0
         for _ in range(min(self.steps, 64)):
-            means = self.agent.state.regression.means.copy()
             self.play(1)
+            means = self.agent.state.tables.means
             newton.append(int(self.agent.state.allocation.steps))
             best = means.argmax(axis=1)
             optimal = features[np.arange(contexts), best]
@@ -131,14 +132,23 @@ class Player:
         )
 
 
+def with_noise(agent: Any, noise_std: float) -> Any:
+    """The agent, told another σ."""
+    return agent._replace(setting=agent.setting._replace(noise_std=noise_std))
+
+
 def _moved(value: Any, rng: np.random.Generator, moved: dict[int, Any]) -> Any:
-    """The same agent with its arrays elsewhere: where they happen to lie is not to decide a comparison."""
+    """The same agent with its arrays elsewhere: where they happen to lie is not to decide a comparison.
+
+    What was put at the start of a line of the cache on purpose, as part of a larger array, stays at one.
+    """
     if isinstance(value, tuple):
         return type(value)(*(_moved(part, rng, moved) for part in value))
     if not isinstance(value, np.ndarray):
         return value
     if id(value) not in moved:
-        moved[id(value)] = placed(value, 16 * int(rng.integers(4)))
+        aligned = value.base is not None and value.ctypes.data % 64 == 0
+        moved[id(value)] = placed(value, 0 if aligned else 16 * int(rng.integers(4)))
     return moved[id(value)]  # one array with two names stays one array
 
 

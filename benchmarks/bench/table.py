@@ -20,7 +20,7 @@ def table(*titles: str) -> list[str]:
     return [row(*titles), "|" + "---|" * len(titles)]
 
 
-FLOOR_TITLES = ("size", "policy", "steps", "time us", "floor us", "ratio", "±", "tables kept", "madds", "kB")
+FLOOR_TITLES = ("size", "policy", "steps", "time us", "floor us", "ratio", "±", "madds", "kB")
 
 
 def floor_row(result: Measured) -> str:
@@ -37,7 +37,6 @@ def floor_row(result: Measured) -> str:
         f"{result.floor * 1e6:,.3g}" if result.floor < 1e-3 else f"{result.floor * 1e6:,.0f}",
         f"{result.ratio:.2f}",
         f"{result.spread:.0%}",
-        f"{result.kept:.2f}",
         f"{result.counts.madds:,.0f}",
         f"{result.counts.bytes / 1e3:,.3g}",
     )
@@ -45,16 +44,14 @@ def floor_row(result: Measured) -> str:
 
 def growth_rows(found: list[Growth]) -> list[str]:
     """One line per policy and kind, all axes in it."""
-    lines = table(
-        "policy", "steps", *(f"{axis} {what}" for axis in AXES for what in ("time", "floor", "kept"))
-    )
+    lines = table("policy", "steps", *(f"{axis} {what}" for axis in AXES for what in ("time", "floor")))
     for label, kind in FLOORS:
         axes = {growth.axis: growth for growth in found if (growth.label, growth.kind) == (label, kind)}
         if axes:
             values: list[str] = []
             for axis in AXES:
                 growth = axes.get(axis)
-                values += ["-"] * 3 if growth is None else [f"{value:.2f}" for value in growth[3:]]
+                values += ["-"] * 2 if growth is None else [f"{value:.2f}" for value in growth[3:]]
             lines.append(row(label, "" if kind == "any" else kind, *values))
     return lines
 
@@ -143,10 +140,8 @@ def page(results: list[Measured], found: list[Growth], speedups: list[Speedup], 
         "`time`: a step in the compiled loop, less the loop without a policy "
         f"({', '.join(f'{loop * 1e9:.0f} ns at |X| = {contexts}' for contexts, loop in loops)}). `floor`: "
         "the kernels that the step needs, each at the rate of its fastest form in the same run. `ratio`: "
-        "time / floor, median over rounds, ± half the distance of the quartiles. `tables kept`: the ratio to "
-        "the floor of an implementation that keeps mean and norm of every pair up to date, which is higher "
-        "where asking for them in one context is cheaper. `madds`, `kB`: multiply-adds and memory "
-        "traffic of the floor.",
+        "time / floor, median over rounds, ± half the distance of the quartiles. `madds`, `kB`: multiply-adds "
+        "and memory traffic of the floor.",
         "",
         *table(*FLOOR_TITLES),
         *(floor_row(result) for result in results),
@@ -162,8 +157,8 @@ def page(results: list[Measured], found: list[Growth], speedups: list[Speedup], 
         "",
         "### Growth",
         "",
-        "The power of each size that a step grows with: measured time, floor, and floor with all tables "
-        f"kept, along {', '.join(map(str, GROWTH))} through {BASE} (one context: {(1, *BASE[1:])}); OAM's "
+        "The power of each size that a step grows with: measured time, and floor, along "
+        f"{', '.join(map(str, GROWTH))} through {BASE} (one context: {(1, *BASE[1:])}); OAM's "
         f"exploring steps along {', '.join(map(str, OAM_GROWTH))} through {OAM_BASE}.",
         "",
         *growth_rows(found),

@@ -21,7 +21,7 @@ class Term(NamedTuple):
 
 
 class AnyOf(NamedTuple):
-    """Several ways to the same end; the first keeps the tables of all pairs up to date."""
+    """Several ways to the same end."""
 
     ways: tuple[tuple[Term, ...], ...]
     why: str
@@ -60,14 +60,12 @@ def all_terms(items: Items) -> list[Term]:
     return terms
 
 
-def cheapest(items: Items, cost: Callable[[Term], float], kept: bool = False) -> list[Term]:
-    """The terms of the cheapest way; with `kept` those of the first, which keeps all tables up to date."""
+def cheapest(items: Items, cost: Callable[[Term], float]) -> list[Term]:
+    """The terms of the cheapest way."""
     terms: list[Term] = []
     for item in items:
         if isinstance(item, Term):
             terms.append(item)
-        elif kept:
-            terms += item.ways[0]
         else:
             terms += min(item.ways, key=lambda way: sum(cost(term) for term in way))
     return terms

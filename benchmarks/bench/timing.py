@@ -21,9 +21,6 @@ class Measured(NamedTuple):
     loop: float
     floor: float
     ratio: float
-    kept: float
-    """The ratio to the floor of the way that keeps the tables of all pairs up to date."""
-    kept_floor: float
     spread: float
     """Half the distance between the quartiles of the ratio, relative to it."""
     counts: terms.Counts
@@ -58,7 +55,6 @@ def measure(players: list[Player], meter: Meter, rounds: int) -> list[Measured]:
     for place, player in enumerate(players):
         loop = float(np.median(empty[player.cell.size[0]]))
         chosen = terms.cheapest(items[place], lambda term: term.times * middle[term.key])
-        kept = terms.cheapest(items[place], lambda term: term.times * middle[term.key], kept=True)
         net = np.maximum(np.array(times[place]) - loop, 1e-10)
         # Round by round: what slows the machine for a while slows both.
         ratios = net / priced(chosen, costs)
@@ -70,8 +66,6 @@ def measure(players: list[Player], meter: Meter, rounds: int) -> list[Measured]:
                 loop,
                 float(np.median(priced(chosen, costs))),
                 float(np.median(ratios)),
-                float(np.median(net / priced(kept, costs))),
-                float(np.median(priced(kept, costs))),
                 float((high - low) / 2 / np.median(ratios)),
                 terms.count(chosen),
                 float(np.mean(shares[place])),

@@ -19,7 +19,14 @@ from bench.rates.entries import (
     top_passes,
     upper_loop,
 )
-from bench.rates.estimate import estimate_full, estimate_lower, rotate_rows
+from bench.rates.estimate import (
+    rotate_pairs,
+    rotate_rows,
+    unit_blas,
+    unit_columns,
+    unit_dots,
+    unit_pairs,
+)
 from bench.rates.gram import gram_blas, gram_dots, gram_sixteens, gram_tiles
 from bench.rates.products import (
     columns_fours,
@@ -37,6 +44,12 @@ from bench.rates.solves import (
     alternatives_sweep,
     cholesky_dots,
     cholesky_lapack,
+    norms_blas,
+    norms_blocks,
+    norms_eights,
+    norms_sweep,
+    solves_blas,
+    solves_sweep,
     triangular_rows,
 )
 
@@ -74,6 +87,10 @@ def _factor(dim: int) -> Any:
     return np.ascontiguousarray(np.linalg.cholesky(_spd(dim)))
 
 
+def _unit(dim: int) -> Any:
+    return np.triu(0.3 * _numbers(dim, dim) / np.sqrt(dim), 1) + np.eye(dim)
+
+
 def _stream() -> Any:
     return np.random.default_rng(2).integers(1, 2**63, size=4).astype(np.uint64)
 
@@ -95,16 +112,48 @@ KERNELS = {
         lambda d, n: 0,
         lambda d, n: d * n + 4 * n,
     ),
-    "estimate": Kernel(
-        "u = V^-1 φ, then θ and V^-1 by Sherman and Morrison's formula",
-        lambda d: (np.linalg.inv(_spd(d)), _numbers(d), _numbers(d), np.zeros(d), 1.0),
-        (estimate_lower, estimate_full),
-        lambda d: d * d + d * (d + 1) / 2 + 4 * d + 1,
-        lambda d: 1,
-        lambda d: d * (d + 1) + 3 * d,
+    "rotate": Kernel(
+        "U, D and t after one reward: d²/2 rotations without square roots",
+        lambda d: (_unit(d), _positive(d), _numbers(d), _numbers(d), np.zeros(d), 1.0),
+        (rotate_rows, rotate_pairs),
+        lambda d: d * (d - 1) + 7 * d,
+        lambda d: d,
+        lambda d: d * (d - 1) + 6 * d,
+    ),
+    "unit": Kernel(
+        "U^-1 times a vector, U with ones on its diagonal",
+        lambda d: (_unit(d), _numbers(d), np.zeros(d)),
+        (unit_columns, unit_dots, unit_pairs, unit_blas),
+        lambda d: d * (d - 1) / 2,
+        lambda d: 0,
+        lambda d: d * (d - 1) / 2 + 2 * d,
+    ),
+    "norms": Kernel(
+        "w = U^-T φ of n columns φ, tᵀw and wᵀ D^-1 w",
+        lambda d, n: (
+            _numbers(d, n),
+            _unit(d),
+            _positive(d),
+            _numbers(d),
+            np.zeros((d, n)),
+            np.zeros(n),
+            np.zeros(n),
+        ),
+        (norms_sweep, norms_blocks, norms_eights, norms_blas),
+        lambda d, n: n * (d * (d - 1) / 2 + 3 * d),
+        lambda d, n: d,
+        lambda d, n: d * n + 2 * n + d * (d + 1) / 2 + d,
+    ),
+    "solves": Kernel(
+        "V^-1 φ of n columns φ",
+        lambda d, n: (_numbers(d, n), _unit(d), _positive(d), np.zeros((d, n))),
+        (solves_sweep, solves_blas),
+        lambda d, n: n * (d * (d - 1) + d),
+        lambda d, n: d,
+        lambda d, n: 2 * d * n + d * (d + 1) / 2,
     ),
     "matvec": Kernel(
-        "V^-1 times a vector",
+        "a symmetric matrix times a vector",
         lambda d: (_spd(d), _numbers(d), np.zeros(d)),
         (matvec_rows,),
         lambda d: d * d,
@@ -174,14 +223,6 @@ KERNELS = {
         lambda d: d * (d - 1) / 2,
         lambda d: d,
         lambda d: d * (d + 1) / 2 + 2 * d,
-    ),
-    "rotate": Kernel(
-        "the factor of V + φφᵀ from that of V",
-        lambda d: (np.ascontiguousarray(_factor(d).T), _numbers(d), np.zeros(d)),
-        (rotate_rows,),
-        lambda d: 4 * d + 2 * d * (d - 1),
-        lambda d: 2 * d,
-        lambda d: d * (d + 1) + 2 * d,
     ),
     "gradient": Kernel(
         "the optimistic gradient of n pairs, with a root each",

@@ -4,6 +4,7 @@ With w = U^-T φ, which takes d²/2 products, the mean is tᵀw and the squared 
 large numbers. Scratch has a fixed size, whatever the number of arms.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -69,11 +70,12 @@ def block_size(left: int) -> int:
 def estimate_arms(estimator: Estimator, arms: Floats, first: int, work: ArmsWork) -> int:
     """Write mean and squared norm of the arms from `first` on into `work`; return how many are in the block."""
     count = block_size(arms.shape[0] - first)
-    columns = work.columns
-    for k in range(count):
-        row = arms[first + k]
-        for i in range(row.shape[0]):
-            columns[i, k] = row[i]
+    # Row by row of the scratch, whose rows lie a power of two apart: writing down its columns would thrash the cache.
+    block = arms[first : first + count]
+    for i in range(arms.shape[1]):
+        row = work.columns[i]
+        for k in range(count):
+            row[k] = block[k, i]
     measure_columns(estimator, work, count)
     return count
 
@@ -82,14 +84,34 @@ def estimate_arms(estimator: Estimator, arms: Floats, first: int, work: ArmsWork
 def estimate_differences(estimator: Estimator, arms: Floats, best: int, first: int, work: ArmsWork) -> int:
     """The same of φ* - φ for the arms from `first` on, φ* being the features of arm `best`: gaps and their norms."""
     count = block_size(arms.shape[0] - first)
-    columns = work.columns
-    optimal = arms[best]
-    for k in range(count):
-        row = arms[first + k]
-        for i in range(row.shape[0]):
-            columns[i, k] = optimal[i] - row[i]
+    block = arms[first : first + count]
+    for i in range(arms.shape[1]):
+        row, optimal = work.columns[i], arms[best, i]
+        for k in range(count):
+            row[k] = optimal - block[k, i]
     measure_columns(estimator, work, count)
     return count
+
+
+@jit
+def whiten(
+    estimator: Estimator, arms: Floats, means: Floats, sq_norms: Floats, whitened: Floats, work: ArmsWork
+) -> None:
+    """Write mean and squared norm of every arm, and D^-½ U^-T φ as its column of `whitened`, shape (dim, arms).
+
+    Inner products and distances of these columns are those of ‖·‖_{V^-1}.
+    """
+    first = 0
+    while first < arms.shape[0]:
+        count = estimate_arms(estimator, arms, first, work)
+        for k in range(count):
+            means[first + k], sq_norms[first + k] = work.means[k], work.sq_norms[k]
+        for i in range(whitened.shape[0]):
+            scale = 1.0 / math.sqrt(estimator.weights[i])
+            row, target = work.columns[i], whitened[i, first : first + count]
+            for k in range(count):
+                target[k] = scale * row[k]
+        first += count
 
 
 @jit

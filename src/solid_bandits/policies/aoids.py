@@ -9,23 +9,14 @@ import numpy as np
 from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.estimation.estimator import Estimator, solve_gram, squared_norm, write_theta
-from solid_bandits.estimation.tables import (
-    Tables,
-    TablesWork,
-    bring_up_to_date,
-    make_table_estimates,
-    observe_pair,
-)
-from solid_bandits.linalg.vectors import best_arm, dot, inner_products
+from solid_bandits.estimation.arms import ArmsWork, make_arms_work, whiten
+from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, write_theta
+from solid_bandits.linalg.vectors import best_arm, inner_products
 from solid_bandits.policies.contract import TablePolicy, register
-from solid_bandits.policies.identification import best_of_rows, is_identified
+from solid_bandits.policies.identification import PastNorms, best_of_rows, is_identified, make_past_norms
 from solid_bandits.policies.thresholds import confidence_width, exploitation_threshold
 from solid_bandits.setting import Setting, Table
 from solid_bandits.stream import uniform
-
-CANCELLATION = 1e-6
-"""A squared norm of a difference below this fraction of its parts has lost digits and is computed again, directly."""
 
 
 class AOIDSParams(NamedTuple):
@@ -38,7 +29,6 @@ class AOIDSState(NamedTuple):
     """All that AO-IDS carries."""
 
     estimator: Estimator
-    tables: Tables
     step: Ints
     """t: decisions made, shape ()."""
     explored: Ints
@@ -47,16 +37,26 @@ class AOIDSState(NamedTuple):
 
 
 class AOIDSWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing that a decision depends on is carried in it."""
 
-    tables: TablesWork
-    direction: Floats
-    """Shape (dim,)."""
+    arms: ArmsWork
+    past: PastNorms
+    theta: Floats
+    """θ-hat, shape (dim,)."""
+    means: Floats
+    """φᵀθ-hat, shape (contexts, arms)."""
+    sq_norms: Floats
+    """‖φ‖²_{V^-1}, shape (contexts, arms)."""
+    whitened: Floats
+    """Features whose inner products are those of V^-1, then differences φ* - φ of such, shape (dim, pairs)."""
+    offered: Floats
+    """Such features of the arms of the context at hand, shape (arms, dim)."""
     shifts: Floats
     """Δ / ‖d‖²_{V^-1} of each alternative, shape (pairs,); 0 where a pair gives none."""
     weights: Floats
     """q(x', b), shape (pairs,)."""
     products: Floats
+    """Shape (pairs,)."""
     regrets: Floats
     information: Floats
 
@@ -72,42 +72,43 @@ class AOIDSAgent(NamedTuple):
 
 
 @jit
-def write_direction(agent: AOIDSAgent, features: Floats) -> None:
-    """Write V^-1 φ into `work.direction`."""
-    direction = agent.work.direction
-    for i in range(direction.shape[0]):
-        direction[i] = features[i]
-    solve_gram(agent.state.estimator, direction)
+def measure_pairs(agent: AOIDSAgent, context: int) -> None:
+    """Write mean, norm and whitened features of every pair, those of the arms of `context` apart too."""
+    work, features = agent.work, agent.table.features
+    rows = features.reshape((-1, features.shape[2]))
+    means, sq_norms = work.means.reshape(-1), work.sq_norms.reshape(-1)
+    whiten(agent.state.estimator, rows, means, sq_norms, work.whitened, work.arms)
+    n_arms, dim = work.offered.shape
+    for arm in range(n_arms):
+        for i in range(dim):
+            work.offered[arm, i] = work.whitened[i, context * n_arms + arm]
 
 
 @jit
-def difference_norm(agent: AOIDSAgent, first: Floats, second: Floats, parts: float) -> float:
-    """‖φ - φ'‖²_{V^-1} from ‖φ‖² + ‖φ'‖² (`parts`) and V^-1 φ in `work.direction`; directly where that loses digits."""
-    norm = parts - 2.0 * dot(second, agent.work.direction)
-    if norm > CANCELLATION * parts:
-        return norm
-    scratch = agent.work.tables.arms.vector
-    for i in range(scratch.shape[0]):
-        scratch[i] = first[i] - second[i]
-    return squared_norm(agent.state.estimator, scratch)
+def take_from_best(columns: Floats, best: int, first: int, sq_norms: Floats) -> None:
+    """Replace the columns φ of one context, from `first` on, by φ* - φ, and write their squared lengths."""
+    sq_norms[:] = 0.0
+    for i in range(columns.shape[0]):
+        row = columns[i, first : first + sq_norms.shape[0]]
+        optimal = row[best]
+        for arm in range(sq_norms.shape[0]):
+            row[arm] = optimal - row[arm]
+            sq_norms[arm] += row[arm] * row[arm]
 
 
 @jit
 def weigh_alternatives(agent: AOIDSAgent) -> None:
     """Write Δ / ‖d‖² and q(x', b) ∝ exp(-η Δ² / (2σ² ‖d‖²_{V^-1})) of the closest alternative of every pair."""
-    work, tables = agent.work, agent.state.tables
-    means, sq_norms = tables.means, tables.sq_norms
+    work, means = agent.work, agent.work.means
     n_contexts, n_arms = means.shape
     rate = agent.params.learning_rate / (2.0 * agent.setting.noise_std**2)
     nearest = np.inf
     for context in range(n_contexts):
-        features = agent.table.features[context]
-        best = best_arm(means[context])
-        write_direction(agent, features[best])
+        best, first = best_arm(means[context]), context * n_arms
+        norms = work.products[first : first + n_arms]
+        take_from_best(work.whitened, best, first, norms)
         for arm in range(n_arms):
-            pair = context * n_arms + arm
-            parts = sq_norms[context, arm] + sq_norms[context, best]
-            norm = difference_norm(agent, features[best], features[arm], parts)
+            pair, norm = first + arm, norms[arm]
             work.shifts[pair], work.weights[pair] = 0.0, np.inf
             if arm != best and norm > 0.0:
                 gap = means[context, best] - means[context, arm]
@@ -131,22 +132,19 @@ def measure_arms(agent: AOIDSAgent, context: int, width: float) -> None:
     regret(a) = max_b (φ_bᵀθ-hat + √γ ‖φ_b‖_{V^-1}) - φ_aᵀθ-hat,
     information(a) = Σ q(x', b) (|φ_aᵀ(θ-hat - ν(x', b))| + √γ ‖φ_a‖_{V^-1})² / 2.
     """
-    table, work, tables = agent.table, agent.work, agent.state.tables
-    means, sq_norms = tables.means, tables.sq_norms
-    n_contexts, n_arms = means.shape
+    work = agent.work
+    means, sq_norms = work.means, work.sq_norms
+    n_arms = means.shape[1]
     root = math.sqrt(width)
     top = -np.inf
     for arm in range(n_arms):
-        spread = root * math.sqrt(max(sq_norms[context, arm], 0.0))
+        spread = root * math.sqrt(sq_norms[context, arm])
         top = max(top, means[context, arm] + spread)
-        write_direction(agent, table.features[context, arm])
-        inner_products(table.columns, work.direction, work.products)
+        inner_products(work.whitened, work.offered[arm], work.products)
         total = 0.0
-        for other in range(n_contexts):
-            best = other * n_arms + best_arm(means[other])
-            for pair in range(other * n_arms, (other + 1) * n_arms):
-                seen = abs(work.shifts[pair] * (work.products[best] - work.products[pair])) + spread
-                total += work.weights[pair] * seen * seen
+        for pair in range(work.products.shape[0]):
+            seen = abs(work.shifts[pair] * work.products[pair]) + spread
+            total += work.weights[pair] * seen * seen
         work.information[arm] = 0.5 * total
     for arm in range(n_arms):
         work.regrets[arm] = top - means[context, arm]
@@ -174,21 +172,20 @@ def best_mixture(regrets: Floats, information: Floats) -> tuple[int, int, float]
 
 @jit
 def must_explore(agent: AOIDSAgent, context: int, step: int) -> bool:
-    """Whether the best arm of the context is not identified yet. Leaves θ-hat in `work.tables.theta`."""
-    state, work = agent.state, agent.work.tables
+    """Whether the best arm of the context is not identified yet. Leaves θ-hat in `work.theta`."""
+    state, work = agent.state, agent.work
     write_theta(state.estimator, work.theta)
     arms, threshold = agent.table.features[context], exploitation_threshold(agent.setting, step)
-    return not is_identified(state.estimator, arms, work.theta, work.arms, threshold)
+    return not is_identified(state.estimator, arms, work.theta, work.arms, work.past, context, threshold)
 
 
 @jit
 def choose_mixture(agent: AOIDSAgent, context: int, step: int, explored: int) -> tuple[int, int, float]:
     """The two arms to mix, and the probability of the second."""
-    state, work = agent.state, agent.work
-    bring_up_to_date(state.estimator, state.tables, agent.table, work.tables)
+    measure_pairs(agent, context)
     weigh_alternatives(agent)
     measure_arms(agent, context, confidence_width(agent.setting, step, explored))
-    return best_mixture(work.regrets, work.information)
+    return best_mixture(agent.work.regrets, agent.work.information)
 
 
 @jit
@@ -198,7 +195,7 @@ def act(agent: AOIDSAgent, context: int) -> tuple[int, bool]:
     state.step[()] += 1
     step = state.step.item()
     if not must_explore(agent, context, step):
-        return best_of_rows(agent.table.features[context], agent.work.tables.theta), False
+        return best_of_rows(agent.table.features[context], agent.work.theta), False
     state.explored[()] += 1
     first, second, chance = choose_mixture(agent, context, step, state.explored.item())
     return (second if uniform(state.stream) < chance else first), True
@@ -207,8 +204,8 @@ def act(agent: AOIDSAgent, context: int) -> tuple[int, bool]:
 @jit
 def update(agent: AOIDSAgent, context: int, arm: int, reward: float) -> None:
     """Take in a reward."""
-    state = agent.state
-    observe_pair(state.estimator, state.tables, agent.work.tables, agent.table.features[context, arm], reward)
+    features, work = agent.table.features[context, arm], agent.work.arms
+    observe(agent.state.estimator, features, reward, work.vector, work.gains)
 
 
 @jit
@@ -223,7 +220,7 @@ def probabilities(agent: AOIDSAgent, context: int, out: Floats) -> bool:
         out[first] += 1.0 - chance
         out[second] += chance
     else:
-        out[best_of_rows(agent.table.features[context], agent.work.tables.theta)] = 1.0
+        out[best_of_rows(agent.table.features[context], agent.work.theta)] = 1.0
     return True
 
 
@@ -247,7 +244,7 @@ class AOIDS(TablePolicy):
     arms, while z runs over the suboptimal pairs of *all* contexts, so that an arm is worth pulling for what it
     tells about another context. The test is in the context that came, as SOLID's.
 
-    With P pairs and A arms a step takes O(P d) when it exploits and O(A (P d + d² + A)) when it explores.
+    With P pairs and A arms a step takes O(A d²) when it exploits and O(P d (A + d)) when it explores.
 
     Args:
         learning_rate: η of the weights q; 0 weighs all alternatives alike, a large one only the closest counts.
@@ -267,12 +264,16 @@ class AOIDS(TablePolicy):
     def start(self, setting: Setting, table: Table, stream: Words) -> AOIDSAgent:
         """A new agent that draws from `stream`."""
         n_contexts, n_arms, dim = table.features.shape
-        estimator, tables, tables_work = make_table_estimates(table, self.ridge)
-        state = AOIDSState(estimator, tables, np.array(0), np.array(0), stream)
+        state = AOIDSState(make_estimator(dim, self.ridge), np.array(0), np.array(0), stream)
         pairs = n_contexts * n_arms
         work = AOIDSWork(
-            tables=tables_work,
-            direction=np.zeros(dim),
+            arms=make_arms_work(dim),
+            past=make_past_norms(n_contexts, n_arms),
+            theta=np.zeros(dim),
+            means=np.zeros((n_contexts, n_arms)),
+            sq_norms=np.zeros((n_contexts, n_arms)),
+            whitened=np.zeros((dim, pairs)),
+            offered=np.zeros((n_arms, dim)),
             shifts=np.zeros(pairs),
             weights=np.zeros(pairs),
             products=np.zeros(pairs),

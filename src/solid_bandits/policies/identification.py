@@ -1,11 +1,13 @@
 """Whether the optimal arm of a context is identified: the test by which policies stop exploring."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from solid_bandits._compile import jit
-from solid_bandits._types import Floats
-from solid_bandits.estimation.arms import ArmsWork, estimate_differences
-from solid_bandits.estimation.estimator import Estimator
+from solid_bandits._types import Floats, Ints
+from solid_bandits.estimation.arms import NARROW, ArmsWork, estimate_differences
+from solid_bandits.estimation.estimator import Estimator, squared_norm
 from solid_bandits.linalg.vectors import best_arm, dot
 
 
@@ -22,6 +24,21 @@ def best_of_rows(arms: Floats, theta: Floats) -> int:
 
 
 @jit
+def two_best_of_rows(arms: Floats, theta: Floats) -> tuple[int, int]:
+    """The best arm, and the best of the others (-1 where there is none); of several that tie, the first."""
+    best = second = -1
+    largest = next_largest = -np.inf
+    for arm in range(arms.shape[0]):
+        value = dot(arms[arm], theta)
+        if best < 0 or value > largest:
+            second, next_largest = best, largest
+            best, largest = arm, value
+        elif second < 0 or value > next_largest:
+            second, next_largest = arm, value
+    return best, second
+
+
+@jit
 def alternative_distance(
     estimator: Estimator, arms: Floats, theta: Floats, work: ArmsWork, enough: float
 ) -> float:
@@ -29,29 +46,89 @@ def alternative_distance(
 
     This is min_{a ≠ a*} Δ(a)² / ‖φ* - φ(a)‖²_{V^-1}; the search ends once it is at or below `enough`. `theta` is θ-hat.
     """
-    best = best_of_rows(arms, theta)
-    top = dot(arms[best], theta)
+    best, second = two_best_of_rows(arms, theta)
     least = np.inf
+    if arms.shape[0] > NARROW:
+        # Where the search ends early, the arm with the least gap ends it nearly always, for less than a block of arms.
+        for i in range(work.vector.shape[0]):
+            work.vector[i] = arms[best, i] - arms[second, i]
+        gap = dot(work.vector, theta)
+        sq_norm = squared_norm(estimator, work.vector)
+        if sq_norm > 0.0 and gap * gap <= enough * sq_norm:
+            return gap * gap / sq_norm
     first = 0
     while first < arms.shape[0]:
         count = estimate_differences(estimator, arms, best, first, work)
         for k in range(count):
             # A copy of the best arm (norm 0) is best in every model in which the best one is.
             if work.sq_norms[k] > 0.0:
-                gap = top - dot(arms[first + k], theta)
-                least = min(least, gap * gap / work.sq_norms[k])
+                least = min(least, work.means[k] * work.means[k] / work.sq_norms[k])
         if least <= enough:
             break
         first += count
     return least
 
 
+class PastNorms(NamedTuple):
+    """‖φ* - φ‖²_{V^-1} in every context as it once was: V only grows, so that none is larger now.
+
+    Saves work; a new one would give the same results.
+    """
+
+    sq_norms: Floats
+    """Shape (contexts, arms)."""
+    best: Ints
+    """The arm of φ*, or -1 where there are no norms, shape (contexts,)."""
+    rewards: Ints
+    """How many rewards V had, shape (contexts,)."""
+
+
+def make_past_norms(n_contexts: int, n_arms: int) -> PastNorms:
+    """No norms yet."""
+    return PastNorms(
+        np.zeros((n_contexts, n_arms)), np.full(n_contexts, -1), np.zeros(n_contexts, dtype=np.int64)
+    )
+
+
+@jit
+def all_farther(arms: Floats, theta: Floats, best: int, sq_norms: Floats, threshold: float) -> bool:
+    """Whether Δ(a)² / ‖φ* - φ(a)‖² > `threshold` for every arm whose norm is positive: not a copy of the best one."""
+    top = dot(arms[best], theta)
+    for arm in range(arms.shape[0]):
+        gap = top - dot(arms[arm], theta)
+        if sq_norms[arm] > 0.0 and not gap * gap > threshold * sq_norms[arm]:
+            return False
+    return True
+
+
 @jit
 def is_identified(
-    estimator: Estimator, arms: Floats, theta: Floats, work: ArmsWork, threshold: float
+    estimator: Estimator,
+    arms: Floats,
+    theta: Floats,
+    work: ArmsWork,
+    past: PastNorms,
+    context: int,
+    threshold: float,
 ) -> bool:
-    """Whether every model with another optimal arm among `arms` is farther than `threshold`."""
-    return alternative_distance(estimator, arms, theta, work, threshold) > threshold
+    """Whether every model with another optimal arm among `arms` is farther than `threshold`.
+
+    Where the norms of the past say so, no new ones are computed.
+    """
+    best = best_of_rows(arms, theta)
+    sq_norms, rewards = past.sq_norms[context], estimator.rewards.item()
+    known = past.best[context] == best and past.rewards[context] <= rewards
+    if known and all_farther(arms, theta, best, sq_norms, threshold):
+        return True
+    first = 0
+    while first < arms.shape[0]:
+        count = estimate_differences(estimator, arms, best, first, work)
+        block = sq_norms[first : first + count]
+        for k in range(count):
+            block[k] = work.sq_norms[k]
+        first += count
+    past.best[context], past.rewards[context] = best, rewards
+    return all_farther(arms, theta, best, sq_norms, threshold)
 
 
 @jit

@@ -10,18 +10,12 @@ from solid_bandits import _check
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Ints, Words
 from solid_bandits.alternatives.closest import closest_alternative
-from solid_bandits.estimation.estimator import Estimator
-from solid_bandits.estimation.tables import (
-    Tables,
-    TablesWork,
-    bring_up_to_date,
-    make_table_estimates,
-    observe_pair,
-)
+from solid_bandits.estimation.arms import ArmsWork, make_arms_work
+from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, write_theta
 from solid_bandits.linalg.gram import weighted_gram
 from solid_bandits.linalg.vectors import best_arm, inner_products
 from solid_bandits.policies.contract import TablePolicy, register, require_bound, require_one_context
-from solid_bandits.policies.identification import is_identified
+from solid_bandits.policies.identification import PastNorms, best_of_rows, is_identified, make_past_norms
 from solid_bandits.policies.thresholds import exploitation_threshold
 from solid_bandits.setting import Setting, Table
 
@@ -49,7 +43,6 @@ class SPLState(NamedTuple):
     """All that SPL carries."""
 
     estimator: Estimator
-    tables: Tables
     learners: Learners
     step: Ints
     """t: decisions made, shape ()."""
@@ -64,9 +57,14 @@ class SPLState(NamedTuple):
 
 
 class SPLWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing that a decision depends on is carried in it."""
 
-    tables: TablesWork
+    arms: ArmsWork
+    past: PastNorms
+    theta: Floats
+    """θ-hat, shape (dim,)."""
+    means: Floats
+    """φᵀθ-hat, shape (1, arms)."""
     rates: Floats
     weights: Floats
     columns: Floats
@@ -136,7 +134,7 @@ def best_response(agent: SPLAgent, clip: float) -> None:
     c_k = σ √(2 log s / N_k): what the arm would tell at the end of its own confidence interval farthest from θ'.
     """
     columns, state, work = agent.table.columns, agent.state, agent.work
-    means = state.tables.means
+    means = work.means
     best = best_arm(means[0])
     n_arms = means.shape[1]
     for k in range(n_arms):
@@ -166,7 +164,10 @@ def best_response(agent: SPLAgent, clip: float) -> None:
 
 @jit
 def explore(agent: SPLAgent, step: int) -> int:
-    """One round of the game between rates and alternatives, then the arm that lags most behind Σ w."""
+    """One round of the game between rates and alternatives, then the arm that lags most behind Σ w.
+
+    θ-hat is in `work.theta`.
+    """
     state, work = agent.state, agent.work
     n_arms = state.pulls.shape[0]
     state.explored[()] += 1
@@ -174,7 +175,8 @@ def explore(agent: SPLAgent, step: int) -> int:
     if clip == 0.0:
         # A bound of zero (all features zero) leaves nothing to clip, and nothing to explore.
         clip = max(agent.setting.theta_bound * agent.table.feature_bound, 1e-300) / math.log(max(step, 3))
-    best = best_arm(state.tables.means[0])
+    inner_products(agent.table.columns, work.theta, work.means[0])
+    best = best_arm(work.means[0])
     gains, mixability = state.learners.gains[best], state.learners.mixability[best]
     hedge(gains, mixability, work.rates)
     best_response(agent, clip)
@@ -193,17 +195,17 @@ def explore(agent: SPLAgent, step: int) -> int:
 @jit
 def act(agent: SPLAgent, context: int) -> tuple[int, bool]:
     """Every arm once; then the best arm where it is identified, else the arm that the tracked rates ask for."""
-    state, work = agent.state, agent.work.tables
+    state, work = agent.state, agent.work
     state.step[()] += 1
     step = state.step.item()
     for k in range(state.pulls.shape[0]):
         if state.pulls[k] == 0:
             state.pulls[k] += 1
             return k, True
-    bring_up_to_date(state.estimator, state.tables, agent.table, work)
+    write_theta(state.estimator, work.theta)
     arms, threshold = agent.table.features[0], exploitation_threshold(agent.setting, step)
-    explores = not is_identified(state.estimator, arms, work.theta, work.arms, threshold)
-    arm = explore(agent, step) if explores else best_arm(state.tables.means[0])
+    explores = not is_identified(state.estimator, arms, work.theta, work.arms, work.past, 0, threshold)
+    arm = explore(agent, step) if explores else best_of_rows(arms, work.theta)
     state.pulls[arm] += 1
     return arm, explores
 
@@ -211,8 +213,8 @@ def act(agent: SPLAgent, context: int) -> tuple[int, bool]:
 @jit
 def update(agent: SPLAgent, context: int, arm: int, reward: float) -> None:
     """Take in a reward."""
-    state = agent.state
-    observe_pair(state.estimator, state.tables, agent.work.tables, agent.table.features[context, arm], reward)
+    features, work = agent.table.features[context, arm], agent.work.arms
+    observe(agent.state.estimator, features, reward, work.vector, work.gains)
 
 
 register(SPLAgent, act, update, probabilities=None)
@@ -228,7 +230,7 @@ class SPL(TablePolicy):
     d_k(θ-hat, θ') / Δ_k, made optimistic by the confidence interval of arm k on its own; and the arm farthest
     behind the sum of the pulling rates ∝ w_k / Δ_k is pulled (cumulative tracking, exploring rounds only).
 
-    A step takes O(K d) for K arms when it exploits and O(K d² + d³) when it explores. One context.
+    A step takes O(K d²) for K arms when it exploits and O(K d² + d³) when it explores. One context.
 
     Args:
         gap_clip: gaps below this count as this large; None is B L / log t.
@@ -252,10 +254,8 @@ class SPL(TablePolicy):
         if self.gap_clip is None:
             require_bound("SPL without a gap_clip", setting)
         _, n_arms, dim = table.features.shape
-        estimator, tables, tables_work = make_table_estimates(table, self.ridge)
         state = SPLState(
-            estimator=estimator,
-            tables=tables,
+            estimator=make_estimator(dim, self.ridge),
             learners=Learners(np.zeros((n_arms, n_arms)), np.zeros(n_arms)),
             step=np.array(0),
             explored=np.array(0),
@@ -264,7 +264,10 @@ class SPL(TablePolicy):
             tracked=np.zeros(n_arms),
         )
         work = SPLWork(
-            tables=tables_work,
+            arms=make_arms_work(dim),
+            past=make_past_norms(1, n_arms),
+            theta=np.zeros(dim),
+            means=np.zeros((1, n_arms)),
             rates=np.zeros(n_arms),
             weights=np.zeros(n_arms),
             columns=np.zeros((dim, n_arms)),
