@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from solid_bandits import kernels as kernels
     from solid_bandits import policies as policies
     from solid_bandits import problems as problems
-    from solid_bandits._compile import own_jit as jit
+    from solid_bandits._compile import own_jit as jit  # noqa: F401
     from solid_bandits.agent import Agent as Agent
     from solid_bandits.agent import Decision as Decision
     from solid_bandits.bounds import lower_bound as lower_bound

@@ -13,6 +13,7 @@ import platform
 import sys
 import tempfile
 import warnings
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -79,10 +80,8 @@ class DiskCache:
         ) as error:  # whatever unpickling or another numba may raise: compiling again is always right
             _warn(f"{path} cannot be used ({type(error).__name__}: {error})")
             return None
-        try:
+        with suppress(OSError):  # a folder that may only be read
             os.utime(path)
-        except OSError:
-            pass  # a folder that may only be read
         return result
 
     def save_overload(self, sig: Any, result: Any) -> None:

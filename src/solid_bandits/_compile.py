@@ -1,8 +1,8 @@
 """How functions are compiled: the decorators of the whole package.
 
 `jit` is for what is inlined where it is called: kernels, and the small functions they are made of. `jit_apart` is for
-what is long, or called from Python: compiled by itself and kept on disk. `jit_allocating` is for what makes arrays, or assigns
-one to a part of another.
+what is long, or called from Python: compiled by itself and kept on disk. `jit_allocating` is for what makes arrays, or
+assigns one to a part of another.
 
 Sums may be reordered, so that they run in vector registers; NaN and infinity keep their meaning. Division by zero
 gives infinity, as in NumPy: a check in each division would keep loops from being vectorised.
@@ -47,7 +47,7 @@ def jit(function: F) -> F:
 
 
 def jit_apart(function: F) -> F:
-    """Compile a function by itself: for what is long, so that callers need not compile it again, or called from Python."""
+    """Compile a function by itself: for what is long, so that callers need not do it again, or called from Python."""
     return _compile(function, **UNCOUNTED)
 
 

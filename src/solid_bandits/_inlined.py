@@ -1,8 +1,8 @@
 """Functions that are compiled for their callers' sake only: no machine code of their own is ever made.
 
-Numba optimises every function and turns it into machine code, also those that are inlined wherever they are called. With a dozen
-levels of calls the innermost code is compiled a dozen times: that was two thirds of the time to compile SOLID. Here such
-a function stops at LLVM's intermediate code, which its caller takes in, optimises and compiles.
+Numba optimises every function and turns it into machine code, also those that are inlined wherever they are called.
+With a dozen levels of calls the innermost code is compiled a dozen times: that was two thirds of the time to compile
+SOLID. Here such a function stops at LLVM's intermediate code, which its caller takes in, optimises and compiles.
 
 This file leans on numba's inside more than any other. `tests/test_compile.py` says which numba broke it; `PIPELINE` can
 be None, numba's own, at any time: it changes how long compiling takes and nothing else.

@@ -1,7 +1,7 @@
 """Mean and norm of the arms that are asked about: φᵀθ-hat and ‖φ‖²_{V^-1}, a block of arms at a time.
 
-With w = U^-T φ, which takes d²/2 products, the mean is tᵀw and the squared norm wᵀ D^-1 w: no V^-1, and no difference of
-large numbers. Scratch has a fixed size, whatever the number of arms.
+With w = U^-T φ, which takes d²/2 products, the mean is tᵀw and the squared norm wᵀ D^-1 w: no V^-1, and no difference
+of large numbers. Scratch has a fixed size, whatever the number of arms.
 """
 
 import math

@@ -3,8 +3,8 @@
 V = νI + Σ φφᵀ is never formed, nor is its inverse: with every column of the features shifted by 1e5 the condition of V
 is 1e11, and both would lose the estimate. What is kept is R with RᵀR = V and z = Qᵀy with R θ-hat = z, written without
 square roots as R = D^½ U, z = D^½ t: U unit upper triangular, D diagonal. A reward is one row more of the
-least-squares problem, and rotating it into the triangle takes O(d²) (Gentleman 1973, "Least squares computations by Givens
-transformations without square roots").
+least-squares problem, and rotating it into the triangle takes O(d²) (Gentleman 1973, "Least squares computations by
+Givens transformations without square roots").
 """
 
 import math

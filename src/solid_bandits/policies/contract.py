@@ -165,14 +165,14 @@ def _compiled_probabilities(agent: Any, context: Any, arms: Any, available: Any,
 
 
 @dataclass(frozen=True)
-class Policy(ABC):
+class Policy(ABC):  # noqa: B024  # start is abstract in either kind
     """Parameters of an algorithm; configuration only, nothing learnt is kept here."""
 
     def diagnostics(self, agent: Any) -> Plain | None:
         """What the policy shows of itself at a checkpoint, as plain data; None if it has nothing to show."""
         return None
 
-    def check_state(self, agent: Any) -> None:
+    def check_state(self, agent: Any) -> None:  # noqa: B027  # most have nothing to add
         """Raise a ValueError if a state read from a file cannot be; shapes and ranges have been checked."""
 
     def with_probabilities(self) -> "Policy":

@@ -7,8 +7,8 @@
         def update(self, features, reward):
             pass
 
-`start(setting, rng)` is called at the beginning of a run where the object has it, `probabilities(arms, available)` where
-an agent is asked for them.
+`start(setting, rng)` is called at the beginning of a run where the object has it, `probabilities(arms, available)`
+where an agent is asked for them.
 """
 
 import copy

@@ -115,13 +115,9 @@ def share_envelope(
         if available[arm]:
             bound, largest = means[arm] + width * norms[arm], means[top] + width * norms[top]
             tie = TIE * (abs(means[arm]) + width * norms[arm])
-            if (
-                top < 0
-                or bound > largest + tie
-                or (
-                    bound >= largest - tie and params.temperature > 0.0 and is_steeper(norms[arm], norms[top])
-                )
-            ):
+            ahead = top < 0 or bound > largest + tie
+            level = bound >= largest - tie and params.temperature > 0.0
+            if ahead or (level and is_steeper(norms[arm], norms[top])):
                 top = arm
     mass = 1.0
     while True:

@@ -10,7 +10,7 @@ import drive
 import naive
 import solid_bandits as sb
 from solid_bandits.policies.solid.algorithm import must_explore, primal_dual_step
-from solid_bandits.policies.solid.state import MANY_PAIRS
+from solid_bandits.policies.solid.search import MANY_PAIRS
 
 
 def follow(problem, policy, steps, seed, horizon=None):

@@ -1,8 +1,8 @@
 """Algorithm 1, line by line: the comments `# Alg. 1:` quote it.
 
 `act` and `update` together are one pass through its loop. The form of the experiments (appendix "Implementation
-Details") has no projection of the estimate (θ-tilde is θ-hat), alternatives in all of R^d (so the closest one has a closed
-form), and the exploitation test in the last observed context.
+Details") has no projection of the estimate (θ-tilde is θ-hat), alternatives in all of R^d (so the closest one has a
+closed form), and the exploitation test in the last observed context.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The optimistic Lagrangian h_t = f_t + λ g_t of Eqs. (ft), (gt), (ht) and its gradient.
 
-f_t(ω) = Σ ρ-hat ω (μ + √γ ‖φ‖_{V^-1}) and g_t(ω, z) = inf_θ' Σ ρ-hat ω d(θ-tilde, θ') + Σ ρ-hat ω c √γ ‖φ‖_{V^-1} - 1/z.
+f_t(ω) = Σ ρ-hat ω (μ + √γ ‖φ‖_{V^-1}), g_t(ω, z) = inf_θ' Σ ρ-hat ω d(θ-tilde, θ') + Σ ρ-hat ω c √γ ‖φ‖_{V^-1} - 1/z.
 How the bonus in g_t is to be read is open: c = 2BL/σ² as printed (`theorem`), 1 without numerical constants (`plain`),
 as the appendix says of all confidences, or 0 (`none`).
 """
