@@ -92,7 +92,7 @@ class DiskCache:
         try:
             from numba.core.serialize import dumps
 
-            data = dumps(result._reduce())
+            data = dumps(result._reduce())  # type: ignore[no-untyped-call]
         except Exception as error:
             _warn(f"{self._function.__qualname__} cannot be kept ({type(error).__name__}: {error})")
             return

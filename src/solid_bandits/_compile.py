@@ -30,7 +30,7 @@ COMMON: dict[str, Any] = {
 # Kernels allocate nothing (numba refuses it) and return no array (a test sees to it), so that references need not be
 # counted: each count is a locked instruction, and they were most of a step.
 UNCOUNTED: dict[str, Any] = {"_nrt": False}
-INLINED: dict[str, Any] = {
+INLINED: Any = {
     **COMMON,
     **UNCOUNTED,
     "forceinline": True,
@@ -89,8 +89,9 @@ class Kernel:
     def __reduce__(self) -> Any:
         """By name where it has one; what stands in a script or a notebook goes along as a whole."""
         home = sys.modules.get(self.__module__)
-        if self.__module__ != "__main__" and getattr(home, self.__qualname__, None) is self:
-            return self.__qualname__
+        name = self.py_func.__qualname__
+        if self.__module__ != "__main__" and getattr(home, name, None) is self:
+            return name
         return Kernel, (self.py_func, self.counted)
 
 

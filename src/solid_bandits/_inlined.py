@@ -8,16 +8,18 @@ This file leans on numba's inside more than any other. `tests/test_compile.py` s
 be None, numba's own, at any time: it changes how long compiling takes and nothing else.
 """
 
+# mypy: allow-untyped-calls
+
 from typing import Any
 
-from numba import _dynfunc
+from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.typed_passes import NativeLowering
 
 
-class _InlinedLibrary(JITCodeLibrary):  # type: ignore[misc, no-any-unimported]
+class _InlinedLibrary(JITCodeLibrary):
     """Intermediate code that is linked into callers; never optimised or made machine code by itself."""
 
     def _optimize_final_module(self) -> None:
@@ -29,7 +31,7 @@ class _InlinedLibrary(JITCodeLibrary):  # type: ignore[misc, no-any-unimported]
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class _OfferToCallers(LoweringPass):  # type: ignore[misc, no-any-unimported]
+class _OfferToCallers(LoweringPass):
     """Makes the function known to callers, under an entry that leads nowhere."""
 
     _name = "solid_bandits_offer_to_callers"
@@ -48,7 +50,7 @@ class _OfferToCallers(LoweringPass):  # type: ignore[misc, no-any-unimported]
         return True
 
 
-class InlinedOnly(Compiler):  # type: ignore[misc, no-any-unimported]
+class InlinedOnly(Compiler):
     """Numba's compiler, up to intermediate code."""
 
     def define_pipelines(self) -> list[Any]:

@@ -138,7 +138,8 @@ class Agent:
     def _hand_over(self) -> None:
         if DISABLE_JIT or isinstance(self._compiled, PlainAgent):  # nothing to hand over, nothing to compile
             self._held: Any = SimpleNamespace(agent=self._compiled)
-            self._decide, self._learn = (getattr(one, "py_func", one) for one in (_decide, _learn))
+            self._decide: Any = getattr(_decide, "py_func", _decide)
+            self._learn: Any = getattr(_learn, "py_func", _learn)
             return
         self._held = _hold(self._compiled)
         # Compiled for these types once, so that no call has to find out what it was given.

@@ -7,7 +7,8 @@ import pytest
 import drive
 import solid_bandits as sb
 from solid_bandits.loop import checkpoints, play
-from solid_bandits.policies.catalogue import CATALOGUE, CLASSES, by_name, policy_lines, policy_table
+from solid_bandits.policies.catalogue import CATALOGUE, CLASSES, policy_lines, policy_table
+from solid_bandits.policies.naming import by_name
 
 
 def test_every_class_has_a_name_on_the_command_line():

@@ -26,7 +26,14 @@ def compare(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="A policy by name; repeat for several (default: solid, randucb, linucb, lints, lints-posterior)."
+            help="A policy by name, with parameters if need be, such as 'randucb(ridge=0.05)'; repeat for several "
+            "(default: solid, randucb, linucb, lints, lints-posterior)."
+        ),
+    ] = None,
+    import_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import", help="A module of yours; its policies can then be named by their classes' names."
         ),
     ] = None,
     horizon: Annotated[int, typer.Option(help="Steps of each run.")] = 50_000,
@@ -41,12 +48,14 @@ def compare(
     """Play policies on one problem; print a table, write results.parquet, manifest.json, regret.png, report.html."""
     from solid_bandits import _check
     from solid_bandits.bounds.record import bound_record
-    from solid_bandits.policies.catalogue import by_name
+    from solid_bandits.policies.naming import by_name, import_policies
     from solid_bandits.results import check_free
     from solid_bandits.simulation import Plan
 
     # Everything that can be wrong is found before the first step is played.
     with bad_arguments():
+        for module in import_ or []:
+            import_policies(module)
         played = by_name(policy or DEFAULT_POLICIES, chosen.kind, chosen.problem.n_arms)
         configuration = Plan(chosen.problem, played, horizon, runs, seed, diagnostics).configuration()
         configuration["problem"]["name"] = chosen.name

@@ -31,6 +31,10 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(help="Processes (default: one per core).")] = None,
     backend: Annotated[str, typer.Option(help="local, or dask: a running Dask cluster.")] = "local",
     address: Annotated[str | None, typer.Option(help="dask: HOST:PORT of the scheduler.")] = None,
+    import_: Annotated[
+        list[str] | None,
+        typer.Option("--import", help="A module of yours, whose policies .toml files may then name."),
+    ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="List the experiments with size and estimated time, and exit.")
     ] = False,
@@ -49,7 +53,11 @@ def reproduce(
         raise typer.TyperException(
             f"experiment is missing; give all, a .toml file, or one of {', '.join(NAMES)}"
         )
+    from solid_bandits.policies.naming import import_policies
+
     with bad_arguments():
+        for module in import_ or []:
+            import_policies(module)
         chosen = [load(name, scale) for name in _names(experiment)]
         workers = _workers(backend, address, jobs)
     _play(chosen, out or Path("reproduction") / scale, workers)

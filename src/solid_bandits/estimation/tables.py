@@ -110,6 +110,13 @@ def bring_up_to_date(estimator: Estimator, tables: Tables, table: Table, work: T
 
 
 @jit
+def write_means(estimator: Estimator, tables: Tables, table: Table, work: TablesWork) -> None:
+    """Make the means alone those of all rewards that have come; the norms go on waiting."""
+    write_theta(estimator, work.theta)
+    inner_products(table.columns, work.theta, tables.means.reshape(-1))
+
+
+@jit
 def _last_direction(
     columns: Floats, direction: Floats, theta: Floats, products: Floats, sq_norms: Floats, means: Floats
 ) -> None:

@@ -22,8 +22,8 @@ from solid_bandits.experiments.experiment import (
 from solid_bandits.experiments.names import NAMES, OWN, SCALES
 from solid_bandits.experiments.outcome import Claim
 from solid_bandits.experiments.source import Source
-from solid_bandits.policies.catalogue import CATALOGUE
 from solid_bandits.policies.contract import Policy
+from solid_bandits.policies.naming import find
 from solid_bandits.problem import Problem
 from solid_bandits.simulation import Plan
 
@@ -198,7 +198,7 @@ class _Reader:
         for index, table in enumerate(self.content["policy"]):
             with self.source.at("policy", index):
                 _check_table(table, _POLICY, needed=("name",))
-                entry = CATALOGUE[_check.choice("name", table["name"], CATALOGUE)]
+                entry = find("name", table["name"])
                 for label in table.get("problems", []):
                     _check.choice("problems", label, self.problem_labels)
             if part not in table.get("problems", [part]) or (
@@ -210,7 +210,7 @@ class _Reader:
                 if label in found:
                     raise ArgumentError("label", f"must differ from other policies', got {label!r} again")
             with self.source.at("policy", index, "parameters"):
-                policy = _changed(entry.make(kind, first.n_arms), table.get("parameters", {}))
+                policy = entry.build(kind, first.n_arms, table.get("parameters", {}))
             with self.source.at("policy", index, "name"):
                 # A policy may refuse the problem: say so at its own line.
                 Plan(first, {label: policy}, horizon=1, runs=1, seed=0)
@@ -221,7 +221,7 @@ class _Reader:
         """The claims; those that speak of parts or policies that this scale leaves out are left out too."""
         played = {part.label: list(part.plan.policies) for part in parts}
         tables = self.content["policy"]
-        named = list(dict.fromkeys(table.get("label", CATALOGUE[table["name"]].label) for table in tables))
+        named = list(dict.fromkeys(table.get("label", find("name", table["name"]).label) for table in tables))
         left_out = set(named).difference(*played.values())
         for index, table in enumerate(self.content.get("claim", [])):
             with self.source.at("claim", index):
@@ -272,9 +272,3 @@ def _called(function: Callable[..., Problem], parameters: Plain) -> Problem:
         return function(**parameters)
     except TypeError as error:
         raise ValueError(f"parameters do not fit: {str(error).split('() ')[-1]}") from None
-
-
-def _changed(policy: Policy, parameters: Plain) -> Policy:
-    for name in parameters:
-        _check_key("parameter", name, [field.name for field in fields(policy)])
-    return replace(policy, **parameters)

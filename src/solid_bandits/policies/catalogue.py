@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from solid_bandits import _check
 from solid_bandits.policies.aoids import AOIDS
 from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.end_of_optimism import EndOfOptimism
@@ -239,17 +238,6 @@ CLASSES: dict[str, type[Policy]] = {
     )
 }
 """The policies by the names of their classes."""
-
-
-def by_name(names: list[str], kind: str, n_arms: int) -> dict[str, Policy]:
-    """Label -> policy for names of the catalogue; each at most once."""
-    policies: dict[str, Policy] = {}
-    for name in names:
-        entry = CATALOGUE[_check.choice("policy", name, CATALOGUE)]
-        if entry.label in policies:
-            raise ValueError(f"policy {name!r} is given twice; name each policy once")
-        policies[entry.label] = entry.make(kind, n_arms)
-    return policies
 
 
 def policy_lines() -> dict[str, str]:

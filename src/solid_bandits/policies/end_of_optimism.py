@@ -18,6 +18,7 @@ from solid_bandits.estimation.tables import (
     bring_up_to_date,
     make_table_estimates,
     observe_pair,
+    write_means,
 )
 from solid_bandits.linalg.vectors import best_arm
 from solid_bandits.policies.contract import TablePolicy, register, require_one_context
@@ -104,6 +105,7 @@ def barycentric_spanner(features: Floats) -> Ints:
 def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
     """End the warm-up: solve the allocation, and note the estimates it is good for."""
     setting, state = agent.setting, agent.state
+    bring_up_to_date(state.estimator, state.tables, agent.table, agent.work.tables)
     means, sq_norms = state.tables.means, state.tables.sq_norms
     solve_allocation(agent.table.features, setting.noise_std, means, state.allocation, agent.work.allocation)
     for arm in range(means.shape[1]):
@@ -141,7 +143,7 @@ def act(agent: EndOfOptimismAgent, context: int) -> tuple[int, bool]:
     """Warm up, then follow the allocation while the estimates hold, then UCB."""
     params, setting, state = agent.params, agent.setting, agent.state
     state.step[()] += 1
-    bring_up_to_date(state.estimator, state.tables, agent.table, agent.work.tables)
+    write_means(state.estimator, state.tables, agent.table, agent.work.tables)
     step = state.step.item()
     log_n = log_horizon(setting, step)
     size = params.spanner.shape[0]

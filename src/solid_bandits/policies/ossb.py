@@ -15,9 +15,9 @@ from solid_bandits.estimation.estimator import Estimator
 from solid_bandits.estimation.tables import (
     Tables,
     TablesWork,
-    bring_up_to_date,
     make_table_estimates,
     observe_pair,
+    write_means,
 )
 from solid_bandits.linalg.vectors import best_arm
 from solid_bandits.policies.contract import TablePolicy, register, require_one_context
@@ -70,7 +70,7 @@ def act(agent: OSSBAgent, context: int) -> tuple[int, bool]:
     params, state = agent.params, agent.state
     state.step[()] += 1
     step = state.step.item()
-    bring_up_to_date(state.estimator, state.tables, agent.table, agent.work.tables)
+    write_means(state.estimator, state.tables, agent.table, agent.work.tables)
     means, pulls, wanted = state.tables.means[0], state.pulls, state.allocation.pulls[0]
     if step % params.resolve_every == 0 or state.allocation.bracket[1] == 0.0:
         solve_allocation(

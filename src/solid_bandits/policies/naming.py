@@ -1,0 +1,113 @@
+"""Policies by name, with parameters: `randucb(ridge=0.05)`; this package's and those of a user's module.
+
+A user's module is imported when the user asks for it, and never because a file names it.
+"""
+
+import ast
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+from solid_bandits import _check
+from solid_bandits._check import ArgumentError
+from solid_bandits.policies.catalogue import CATALOGUE, Entry
+from solid_bandits.policies.contract import Policy
+from solid_bandits.policies.plain import as_policy
+
+_OWN: dict[str, type] = {}
+"""Classes of imported modules, by their names."""
+
+
+class Named(NamedTuple):
+    """A policy that has a name."""
+
+    label: str
+    """What figures and tables call it."""
+    build: Callable[[str, int, Mapping[str, Any]], Policy]
+    """From the problem's kind, its number of arms, and parameters."""
+
+
+def import_policies(module: str) -> list[str]:
+    """Import a module; its policies, compiled or plain, can be named from now on. Returns their names."""
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as `python -m` does
+    try:
+        loaded = importlib.import_module(module)
+    except ImportError as error:
+        raise ArgumentError(
+            "import", f"must be a module that can be imported, got {module!r} ({error})"
+        ) from None
+    found = [
+        one
+        for one in vars(loaded).values()
+        if isinstance(one, type) and one.__module__ == loaded.__name__ and _is_policy(one)
+    ]
+    if not found:
+        raise ArgumentError("import", f"must be a module with a policy in it, got {module!r}, which has none")
+    for one in found:
+        if one.__name__ in CATALOGUE:
+            raise ArgumentError("import", f"has a policy {one.__name__!r}, which is the name of one of ours")
+        _OWN[one.__name__] = one
+    return [one.__name__ for one in found]
+
+
+def find(argument: str, name: str) -> Named:
+    """The policy of this name; an error suggests the nearest one."""
+    _check.choice(argument, name, [*CATALOGUE, *_OWN])
+    if name in _OWN:
+        return Named(name, lambda kind, n_arms, parameters: _made(_OWN[name], parameters))
+    entry = CATALOGUE[name]
+    return Named(entry.label, lambda kind, n_arms, parameters: _changed(entry, kind, n_arms, parameters))
+
+
+def by_name(texts: list[str], kind: str, n_arms: int) -> dict[str, Policy]:
+    """Label -> policy for texts such as `linucb` and `randucb(ridge=0.05)`; each at most once."""
+    policies: dict[str, Policy] = {}
+    for text in texts:
+        name, parameters = _parsed(text)
+        named = find("policy", name)
+        words = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+        label = f"{named.label} ({words})" if parameters else named.label
+        if label in policies:
+            raise ArgumentError("policy", f"must be named once, got {text!r} twice")
+        policies[label] = named.build(kind, n_arms, parameters)
+    return policies
+
+
+def _parsed(text: str) -> tuple[str, dict[str, Any]]:
+    """Name and parameters of `name` or `name(parameter=value, ...)`; values are plain Python literals."""
+    name, bracket, rest = text.partition("(")
+    if not bracket:
+        return text, {}
+    wanted = f"must look like name or name(parameter=value), got {text!r}"
+    try:
+        call = ast.parse(f"f({rest}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or any(one.arg is None for one in call.keywords):
+            raise ArgumentError("policy", wanted)
+        return name.strip(), {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ArgumentError("policy", wanted) from None
+
+
+def _is_policy(kind: type) -> bool:
+    compiled = issubclass(kind, Policy) and not getattr(kind, "__abstractmethods__", None)
+    return compiled or all(callable(getattr(kind, name, None)) for name in ("act", "update"))
+
+
+def _changed(entry: Entry, kind: str, n_arms: int, parameters: Mapping[str, Any]) -> Policy:
+    made = entry.make(kind, n_arms)
+    for name in parameters:
+        _check.choice("parameter", name, [field.name for field in fields(made)])
+    return replace(made, **parameters)
+
+
+def _made(kind: type, parameters: Mapping[str, Any]) -> Policy:
+    try:
+        return as_policy("policy", kind(**parameters))
+    except TypeError as error:
+        raise ArgumentError(
+            "parameters", f"must be those of {kind.__name__}, got {dict(parameters)} ({error})"
+        ) from None
