@@ -67,7 +67,7 @@ class Visit:
         self.context.close()
 
     def until(self, condition: str, seconds: float = 30) -> None:
-        """Wait for a condition in JavaScript; asked from outside, as the page's own policy forbids it to evaluate text."""
+        """Wait for a condition in JavaScript, asked from outside: a page under a strict policy evaluates no text."""
         deadline = time.monotonic() + seconds
         while not self.page.evaluate(condition):
             assert time.monotonic() < deadline, f"{condition} does not come true"

@@ -96,6 +96,11 @@ def test_what_fits_is_given_back():
     assert _check.index("x", np.int64(2), 3) == 2
     assert _check.choice("x", "a", "ab") == "a"
     assert not _check.array("x", [1, 2], "dim").flags.writeable
-    for numbers in ([1, 0], [True, False], np.array([1, 0], dtype=np.uint8), np.array([1, 0], dtype=np.float16)):
+    for numbers in (
+        [1, 0],
+        [True, False],
+        np.array([1, 0], dtype=np.uint8),
+        np.array([1, 0], dtype=np.float16),
+    ):
         checked = _check.array("x", numbers, "dim")
         assert (checked.dtype, checked.tolist()) == (np.float64, [1, 0])
