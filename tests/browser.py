@@ -1,6 +1,7 @@
 """Chromium, where the machine has one: a page opened as a reader would, and all that it complains about or asks for."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,6 +65,13 @@ class Visit:
 
     def __exit__(self, *_) -> None:
         self.context.close()
+
+    def until(self, condition: str, seconds: float = 30) -> None:
+        """Wait for a condition in JavaScript, asked from outside: a page under a strict policy evaluates no text."""
+        deadline = time.monotonic() + seconds
+        while not self.page.evaluate(condition):
+            assert time.monotonic() < deadline, f"{condition} does not come true"
+            self.page.wait_for_timeout(20)
 
     def check_quiet(self) -> None:
         """Nothing on the console, no error, and no request but for the file itself."""

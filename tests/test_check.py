@@ -1,6 +1,7 @@
 """Errors of arguments: the name, what it must be, and what was received."""
 
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -17,6 +18,14 @@ from solid_bandits import _check
         (lambda: _check.number("ridge", np.inf, above=0), "ridge must be finite and > 0, got inf"),
         (lambda: _check.number("z", np.nan), "z must be finite, got nan"),
         (lambda: _check.number("z", "much"), "z must be a number, got 'much'"),
+        (lambda: _check.number("z", "1"), "z must be a number, got '1'"),
+        (lambda: _check.number("z", True), "z must be a number, got True"),
+        (lambda: _check.number("z", np.True_), "z must be a number, got np.True_"),
+        (lambda: _check.number("z", Decimal("0.5")), "z must be a number, got Decimal('0.5')"),
+        (lambda: _check.number("z", 1 + 0j), "z must be a number, got (1+0j)"),
+        (lambda: _check.number("z", np.array([1.0])), "z must be a number, got array([1.])"),
+        (lambda: _check.number("z", None), "z must be a number, got None"),
+        (lambda: _check.number("z", 10**400), "z must be a number that fits a float, got 1000"),
         (lambda: _check.integer("runs", 0, least=1), "runs must be an integer >= 1, got 0"),
         (lambda: _check.integer("runs", True, least=1), "runs must be an integer >= 1, got True"),
         (lambda: _check.index("arm", 3, 3), "arm must be an integer from 0 to 2, got 3"),
@@ -35,7 +44,31 @@ from solid_bandits import _check
         (lambda: _check.array("theta", [], "dim"), "none of them empty, got shape (0,)"),
         (
             lambda: _check.array("theta", "abc", "dim"),
-            "must be an array of numbers of shape (dim), got 'abc'",
+            "must be an array of numbers of shape (dim), got <U3 of 'abc'",
+        ),
+        (
+            lambda: _check.array("theta", ["1", "2"], "dim"),
+            "must be an array of numbers of shape (dim), got <U1 of ['1', '2']",
+        ),
+        (
+            lambda: _check.array("theta", [1j], "dim"),
+            "must be an array of numbers of shape (dim), got complex128 of [1j]",
+        ),
+        (
+            lambda: _check.array("theta", [Decimal(1)], "dim"),
+            "must be an array of numbers of shape (dim), got object of [Decimal('1')]",
+        ),
+        (
+            lambda: _check.array("theta", np.array(["2020-01-01"], dtype="datetime64[D]"), "dim"),
+            "must be an array of numbers of shape (dim), got datetime64[D] of ",
+        ),
+        (
+            lambda: _check.array("theta", np.ma.array([1.0, 2.0], mask=[False, True]), "dim"),
+            "must be an array of numbers of shape (dim), got masked values",
+        ),
+        (
+            lambda: _check.array("theta", [[1, 2], [3]], "dim", "arms"),
+            "must be an array of numbers of shape (dim, arms), got [[1, 2], [3]]",
         ),
         (
             lambda: _check.array("theta", [0, np.nan], "dim"),
@@ -58,7 +91,16 @@ def test_an_error_crosses_processes_whole():
 
 def test_what_fits_is_given_back():
     assert _check.number("x", np.float32(0.5), above=0, below=1) == 0.5
+    assert _check.number("x", np.int8(3)) == 3
     assert _check.integer("x", np.int64(3), least=1) == 3
     assert _check.index("x", np.int64(2), 3) == 2
     assert _check.choice("x", "a", "ab") == "a"
     assert not _check.array("x", [1, 2], "dim").flags.writeable
+    for numbers in (
+        [1, 0],
+        [True, False],
+        np.array([1, 0], dtype=np.uint8),
+        np.array([1, 0], dtype=np.float16),
+    ):
+        checked = _check.array("x", numbers, "dim")
+        assert (checked.dtype, checked.tolist()) == (np.float64, [1, 0])

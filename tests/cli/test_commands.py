@@ -26,7 +26,7 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
     out = tmp_path / "out"
     status, printed, _ = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--seed", 3, "--out", out)
     assert status == 0
-    for label in ("Solid()", "SOLID (paper)", "LinUCB", "LinTS (paper)", "LinTS (posterior)"):
+    for label in ("SOLID", "RandUCB", "LinUCB", "LinTS (paper)", "LinTS (posterior)"):
         assert label in printed
     assert sorted(p.name for p in out.iterdir()) == [
         "manifest.json",
@@ -37,8 +37,8 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
     results = sb.Results.load(out)
     assert results.manifest["configuration"]["seed"] == 3
     policies = results.manifest["configuration"]["policies"]
-    assert policies["Solid()"] == sb.Solid().describe()
-    assert policies["SOLID (paper)"] == sb.Solid.paper_toy().describe()
+    assert policies["SOLID"] == sb.Solid().describe()
+    assert policies["RandUCB"] == sb.RandUCB().describe()
     expected = sb.simulate(sb.problems.toy(), {"LinUCB": sb.LinUCB()}, 40, runs=4, seed=3, jobs=1)
     assert results.table.filter(policy="LinUCB")["regret"].to_list() == expected.table["regret"].to_list()
     # The same command again gives the same results; another one is refused.
@@ -53,7 +53,7 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
 
 def test_random_problems_and_files(monkeypatch, capsys, tmp_path):
     size = ["--contexts", 3, "--arms", 5, "--dim", 4, "--density", 0.6, "--problem-seed", 2]
-    chosen = ["--policy", "solid-paper", "--policy", "greedy"]
+    chosen = ["--policy", "solid", "--policy", "greedy"]
     status, *_ = run(
         monkeypatch, capsys, "compare", "random", *size, *chosen, *QUICK, "--out", tmp_path / "r"
     )
@@ -61,7 +61,7 @@ def test_random_problems_and_files(monkeypatch, capsys, tmp_path):
     drawn = sb.problems.random(3, 5, 4, 0.6, seed=2)
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["configuration"]["problem"]["fingerprint"] == drawn.fingerprint
-    assert manifest["configuration"]["policies"]["SOLID (paper)"] == sb.Solid.paper_random(5).describe()
+    assert manifest["configuration"]["policies"]["SOLID"] == sb.Solid.paper_random(5).describe()
 
     drawn.save(tmp_path / "mine.npz")
     status, *_ = run(
@@ -105,7 +105,7 @@ def test_compare_draws_the_bound_and_shows_the_diagnostics(monkeypatch, capsys, 
     assert f"{2.5 * math.log(40):.2f}" in printed
     results = sb.Results.load(out)
     assert results.manifest["lower_bound"]["value"] == pytest.approx(2.5, rel=1e-4)
-    assert results.diagnostics["policy"].unique().to_list() == ["Solid()"]
+    assert results.diagnostics["policy"].unique().to_list() == ["SOLID"]
     targets = results.manifest["targets"]
     z_min = sb.pure_exploration(sb.problems.toy()).z_min
     assert targets["n_arms"] == 3
@@ -144,7 +144,7 @@ BAD = [
     (["compare"], "problem"),
     (["compair", "toy"], "compair"),
     (["bound", "toy", "--tol", "0"], "tol must be >= 1e-10 and <= 0.5, got 0"),
-    (["compare", "toy", "--policy", "ossb"], "features has 2 contexts; OSSB takes one"),
+    (["compare", "toy", "--policy", "ossb"], "OSSB takes one context, got 2; "),
     (["bound", "toy", "--arms", "3"], "--arms belongs to the random problem, got 3 for toy; leave it out"),
 ]
 

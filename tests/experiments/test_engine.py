@@ -43,7 +43,7 @@ def test_the_number_of_workers_does_not_show(tmp_path):
 
 def test_recorded_diagnostics_survive_an_interruption(tmp_path, monkeypatch):
     text = TOML.replace("seed = 3", "seed = 3\ndiagnostics = true").replace("linucb", "solid")
-    path = written(tmp_path, text=text.replace("LinUCB", "Solid()"))
+    path = written(tmp_path, text=text.replace("LinUCB", "SOLID"))
     interrupted_after(monkeypatch, 30)
     with pytest.raises(KeyboardInterrupt):
         play(path, tmp_path / "a")

@@ -39,7 +39,7 @@ parameters = { n_contexts = 2, n_arms = 3, dim = 3, seed = 7 }
 quick = { play = false }
 
 [[policy]]
-name = "solid-paper"
+name = "solid"
 parameters = { z0 = 5.0 }
 
 [[policy]]
@@ -55,7 +55,7 @@ quick = false
 text = "SOLID beats TS."
 source = "ours"
 rule = "less"
-policies = ["SOLID (paper)"]
+policies = ["SOLID"]
 against = ["TS"]
 parts = ["easy"]
 """
@@ -85,11 +85,11 @@ def test_a_file_gives_problems_policies_and_sizes(folder):
         (200, 4, 2),
         (300, 4, 2),
     ]
-    assert list(easy.policies) == ["SOLID (paper)", "TS", "Greedy"]
-    assert list(own.policies) == ["SOLID (paper)", "Greedy"]
+    assert list(easy.policies) == ["SOLID", "TS", "Greedy"]
+    assert list(own.policies) == ["SOLID", "Greedy"]
     # The catalogue's parameters for the kind of problem, with the file's on top.
-    assert easy.policies["SOLID (paper)"] == replace(sb.Solid.paper_toy(), z0=5.0)
-    assert new.policies["SOLID (paper)"] == replace(sb.Solid.paper_random(3), z0=5.0)
+    assert easy.policies["SOLID"] == sb.Solid(z0=5.0)
+    assert new.policies["SOLID"] == replace(sb.Solid.paper_random(3), z0=5.0)
     assert experiment.steps == 300 * 4 * 3 + 200 * 4 * 2 + 300 * 4 * 3
     assert [claim.text for claim in experiment.claims] == ["SOLID beats TS."]
 
@@ -98,7 +98,7 @@ def test_the_quick_scale_takes_what_the_file_says(folder):
     experiment = load(written(folder, GOOD), "quick")
     assert [part.label for part in experiment.parts] == ["easy", "own"]
     assert [part.plan.runs for part in experiment.parts] == [2, 2]
-    assert list(experiment.parts[0].plan.policies) == ["SOLID (paper)", "TS"]
+    assert list(experiment.parts[0].plan.policies) == ["SOLID", "TS"]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_the_quick_scale_takes_what_the_file_says(folder):
             17,
             "file must be given without kind",
         ),
-        ('name = "solid-paper"', 'name = "sold"', 28, "got 'sold'; did you mean 'solid'?"),
-        ('name = "solid-paper"', "", 27, "name is missing"),
+        ('name = "solid"', 'name = "sold"', 28, "got 'sold'; did you mean 'solid'?"),
+        ('name = "solid"', "", 27, "name is missing"),
         ("{ z0 = 5.0 }", "{ z = 5.0 }", 29, "got 'z'; did you mean 'z0'?"),
         ("{ z0 = 5.0 }", "{ z0 = -5.0 }", 29, "z0 must be > 0, got -5.0"),
         (
@@ -135,12 +135,12 @@ def test_the_quick_scale_takes_what_the_file_says(folder):
         ),
         (
             'label = "TS"',
-            'label = "SOLID (paper)"',
+            'label = "SOLID"',
             32,
-            "other policies', got 'SOLID (paper)' again",
+            "other policies', got 'SOLID' again",
         ),
         ('label = "own"', 'label = "easy"', 16, "label must differ from other problems', got 'easy' again"),
-        ('name = "greedy"', 'name = "ucb1"', 37, "features has 2 contexts; UCB1 takes one"),
+        ('name = "greedy"', 'name = "ucb1"', 37, "UCB1 takes one context, got 2; "),
         ('against = ["TS"]', 'against = ["T"]', 45, "got 'T'; did you mean 'TS'?"),
         ('rule = "less"', 'rule = "lesser"', 43, "got 'lesser'; did you mean 'less'?"),
         ('parts = ["easy"]', 'parts = ["hard"]', 46, "parts must be one of easy, own, new, got 'hard'"),
@@ -226,7 +226,7 @@ def test_the_toy_and_the_random_problems_are_the_papers():
     toy = load("toy", "paper")
     assert [part.plan.problem.context_probs[0] for part in toy.parts] == pytest.approx([0.5, 0.9, 0.99])
     assert {part.plan.problem.noise_std for part in toy.parts} == {0.5}
-    assert toy.parts[0].plan.policies["SOLID"] == sb.Solid.paper_toy()
+    assert toy.parts[0].plan.policies["SOLID"] == sb.Solid()
     random = load("random", "paper")
     for part, arms in zip(random.parts, (4, 8, 16, 32), strict=True):
         problem = part.plan.problem_of(5)
@@ -238,7 +238,7 @@ def test_the_toy_and_the_random_problems_are_the_papers():
 
 def test_the_ablations_change_one_thing_each():
     """All but the switched parameter are the appendix's defaults."""
-    defaults = replace(sb.Solid.paper_toy(), z0=30, policy_step=0.1)
+    defaults = sb.Solid(z0=30, policy_step=0.1)
     switched = {
         "ablation-z0": {"z0"},
         "ablation-lambda1": {"initial_multiplier"},
@@ -246,8 +246,8 @@ def test_the_ablations_change_one_thing_each():
         "ablation-multiplier-step": {"multiplier_step"},
         "ablation-schedule": {"schedule", "z0"},
         "ablation-reset": {"reset_at_phase", "z0"},
-        "ablation-tracking": {"arm_choice"},
-        "ablation-exploit-test": {"exploit_test"},
+        "ablation-tracking": {"drawing"},
+        "ablation-exploit-test": {"test"},
     }
     for name, allowed in switched.items():
         printed, without_bonus = set(), set()
@@ -261,7 +261,7 @@ def test_the_ablations_change_one_thing_each():
                     }
         assert printed == allowed
         both = name not in ("ablation-policy-step", "ablation-tracking", "ablation-exploit-test")
-        assert without_bonus == (allowed | {"constraint_bonus"} if both else set())
+        assert without_bonus == (allowed | {"bonus"} if both else set())
 
 
 def test_a_new_problem_in_each_run_is_the_same_in_every_process():

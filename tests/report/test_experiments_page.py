@@ -43,7 +43,7 @@ def compared(what, answer, counted=True, estimate=1.25, low=0.5, high=2.0) -> Co
 
 @pytest.fixture(scope="module")
 def outcomes() -> list[Outcome]:
-    solid, rest = {"SOLID": sb.Solid.paper_toy()}, {"LinUCB": sb.LinUCB(), AWKWARD: sb.LinTS()}
+    solid, rest = {"SOLID": sb.Solid()}, {"LinUCB": sb.LinUCB(), AWKWARD: sb.LinTS()}
     posterior = {OTHER: sb.LinTS(scale="posterior")}
     toy = Outcome(
         name="toy",
@@ -388,7 +388,7 @@ def test_axes_change(browser, path):
         press(visit, "regret", "full")
         # What was chosen stays chosen in the next experiment.
         visit.page.evaluate("location.hash = '#quiet'")
-        visit.page.wait_for_function("document.title.includes('Without claims')")
+        visit.until("document.title.includes('Without claims')")
         assert "10" in visit.page.evaluate(TICKS, ["curves", "x"])
         visit.check_quiet()
 
@@ -439,9 +439,9 @@ def test_addresses_lead_to_experiments(browser, path):
         assert drawn(visit) == [3]
         assert visit.page.locator('nav a[aria-current="page"]').inner_text().startswith("A single run")
         visit.page.locator(".turn .next:visible").click()
-        visit.page.wait_for_function("document.title.includes('Without claims')")
+        visit.until("document.title.includes('Without claims')")
         visit.page.go_back()
-        visit.page.wait_for_function("document.title.includes('A single run')")
+        visit.until("document.title.includes('A single run')")
         assert drawn(visit) == [3]
         visit.page.locator("nav a", has_text="All claims").click()
         visit.page.wait_for_selector(".overview", state="visible")
@@ -474,5 +474,5 @@ def test_charts_follow_the_colour_scheme(browser, path):
         fill = "getComputedStyle(document.querySelector('article.current .chart.curves .xtick text')).fill"
         light = visit.page.evaluate(fill)
         visit.page.emulate_media(color_scheme="dark")
-        visit.page.wait_for_function(f"{fill} !== '{light}'")
+        visit.until(f"{fill} !== '{light}'")
         visit.check_quiet()

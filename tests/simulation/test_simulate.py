@@ -7,10 +7,10 @@ from polars.testing import assert_frame_equal
 
 import naive
 import solid_bandits as sb
-from solid_bandits.loop import checkpoints
+from solid_bandits.loop import _begin, _loop, checkpoints
 
 POLICIES = {
-    "SOLID": sb.Solid.paper_toy(),
+    "SOLID": sb.Solid(),
     "LinUCB": sb.LinUCB(),
     "paper": sb.LinTS(scale="paper"),
     "posterior": sb.LinTS(),
@@ -64,27 +64,17 @@ def test_seeds_and_runs_differ():
 def test_contexts_come_with_their_probabilities():
     # Regret of a policy with one arm to choose from tells nothing; count contexts through what SOLID counts.
     problem = sb.Problem(np.eye(3)[:, None, :], [1, 2, 3], context_probs=[0.5, 0.3, 0.2])
-    from solid_bandits.loop import Trace, Truth, _loop
-    from solid_bandits.stream import make_stream
-
-    agent = sb.Solid().start(problem.view(20_000), make_stream(0, 0, 1))
-    truth = Truth(problem.means, problem.gaps, np.cumsum(problem.context_probs), 1.0)
-    _loop(
-        agent,
-        truth,
-        Trace(np.array([20_000]), np.zeros(1), np.zeros(1, dtype=np.int64)),
-        make_stream(0, 0, 0),
-        0,
-        1,
-    )
-    shares = agent.state.context_counts / 20_000
-    errors = np.sqrt(problem.context_probs * (1 - problem.context_probs) / 20_000)
+    horizon = 20_000
+    agent, truth, trace, environment = _begin(problem, sb.Solid(), horizon, 0, 0, np.array([horizon]))
+    _loop(agent, truth, trace, environment, 0, 1)
+    shares = agent.state.context_counts / horizon
+    errors = np.sqrt(problem.context_probs * (1 - problem.context_probs) / horizon)
     assert (np.abs(shares - problem.context_probs) < 5 * errors).all()  # false alarm below 2e-6
-    # And the noise has the right size: the estimates are within 5 standard errors of θ.
-    theta = agent.state.regression.theta
-    assert (np.abs(theta - problem.theta) < 5 / np.sqrt(shares * 20_000) + 1e-3).all()
-    residual = agent.state.regression.moment - agent.state.regression.gram @ problem.theta
-    assert np.abs(residual / np.sqrt(20_000 * shares)).max() > 0.01
+    # And the noise has the right size: the estimates are within 5 standard errors of θ, and so is its variance.
+    estimator = agent.state.estimator
+    theta = np.linalg.solve(estimator.triangle, estimator.targets)
+    assert (np.abs(theta - problem.theta) < 5 / np.sqrt(shares * horizon) + 1e-3).all()
+    assert estimator.residual / horizon == pytest.approx(1, abs=5 * np.sqrt(2 / horizon) + 1e-3)
 
 
 @given(st.integers(1, 10**7))

@@ -86,7 +86,7 @@ def simulate(
 
     Example:
         >>> import solid_bandits as sb
-        >>> policies = {"SOLID": sb.Solid.paper_toy(), "LinUCB": sb.LinUCB()}
+        >>> policies = {"SOLID": sb.Solid(), "LinUCB": sb.LinUCB()}
         >>> results = sb.simulate(sb.problems.toy(), policies, horizon=1000, runs=10)
         >>> final = results.final()
     """
