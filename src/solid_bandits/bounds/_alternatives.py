@@ -1,4 +1,4 @@
-"""The closest alternatives: how much information an allocation gives against each suboptimal pair, all pairs at once."""
+"""The closest alternatives: how much information an allocation gives against each pair, for all pairs at once."""
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
@@ -79,9 +79,7 @@ def bounded(
     return (betas * betas) @ eigenvalues, kappa, betas, eigenvalues, basis
 
 
-def _ball_multipliers(
-    v: Floats, theta: Floats, eigenvalues: Floats, radius: float
-) -> tuple[Floats, Floats]:
+def _ball_multipliers(v: Floats, theta: Floats, eigenvalues: Floats, radius: float) -> tuple[Floats, Floats]:
     """Closest alternatives inside a ball, in the eigenbasis of M: a one-dimensional dual search for each pair.
 
     min βᵀMβ s.t. vᵀβ >= 1 and ‖θ - β‖ <= R. With a multiplier κ >= 0 for the ball and A = M + κI, stationarity

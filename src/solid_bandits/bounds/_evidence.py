@@ -14,7 +14,7 @@ def triangle(rows: Floats) -> Floats:
     return np.vstack([factor, np.zeros((missing, rows.shape[1]))]) if missing > 0 else factor
 
 
-@np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore")
+@np.errstate(all="ignore")
 def least_unbounded(spread: Floats, pulls: Floats, apart: Floats, stretch: Floats, fine: float) -> float:
     """Least information over pairs with normals v_j = stretch_j · apart_j where θ' is any vector, rounding charged.
 
@@ -47,7 +47,7 @@ def least_unbounded(spread: Floats, pulls: Floats, apart: Floats, stretch: Float
     return float(information.min())
 
 
-@np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore")
+@np.errstate(all="ignore")
 def reaches(
     features: Floats, optimal: Ints, gaps: Floats, contexts: Ints, arms: Ints, shifts: Floats
 ) -> Floats:
@@ -66,7 +66,7 @@ def reaches(
     return reach
 
 
-@np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore")
+@np.errstate(all="ignore")
 def largest_price(
     features: Floats,
     optimal: Ints,

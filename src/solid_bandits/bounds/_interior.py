@@ -94,9 +94,7 @@ def information(task: Restricted, y: Floats) -> Information:
         return Information(values, along, w, None)
     values, kappa, betas, eigenvalues, basis = bounded(task.v, matrix, task.theta, task.radius)
     u = task.u @ basis
-    return Information(
-        values, u @ betas.T, u / np.sqrt(eigenvalues), Ball(kappa, betas, eigenvalues, basis)
-    )
+    return Information(values, u @ betas.T, u / np.sqrt(eigenvalues), Ball(kappa, betas, eigenvalues, basis))
 
 
 def curvature(task: Restricted, info: Information, lam: Floats) -> Floats:
@@ -155,7 +153,8 @@ def upper_value(task: Restricted, y: Floats, info: Floats) -> float:
 def group_totals(task: Restricted, y: Floats) -> Floats:
     """Σ of y over each context's variables, shape (contexts,)."""
     inside = task.group >= 0
-    return np.bincount(task.group[inside], weights=y[inside], minlength=len(task.rhs))
+    totals = np.bincount(task.group[inside], weights=y[inside], minlength=len(task.rhs))
+    return np.asarray(totals, dtype=np.float64)
 
 
 def _step(values: Floats, change: Floats) -> float:
@@ -239,7 +238,7 @@ def _newton(
 def _changes(
     gradient: Floats, residual: Floats, direction: Floats, strong: Ints, x: Floats, d: Floats
 ) -> tuple[Floats, Floats]:
-    """The Newton steps of x = (y, t) and of its multipliers d = (s, lam), each shape (2, .): row 0 plus μ times row 1."""
+    """The Newton steps of x = (y, t) and of its multipliers d = (s, lam), each as row 0 plus μ times row 1."""
     n = len(gradient)
     dx = np.empty((2, len(x)))
     dx[:, :n] = direction[:, :n]
@@ -268,7 +267,7 @@ def _eliminate(hessian: Floats, gradient: Floats, point: Iterate, info: Informat
     hessian += (gradient * weights) @ gradient.T
 
 
-@np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore")
+@np.errstate(all="ignore")
 def solve(
     task: Restricted, start: Iterate, tol: float, max_steps: int
 ) -> tuple[Iterate, Iterate, float, float]:

@@ -56,7 +56,7 @@ class Solution:
     restart: Restart
 
 
-@np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore")
+@np.errstate(all="ignore")
 def closest(v: Floats, matrix: Floats, theta: Floats, radius: float) -> tuple[Floats, Floats]:
     """Information I_j and closest alternative β_j for every row of v, at M = matrix."""
     if np.isinf(radius):
@@ -70,7 +70,7 @@ def closest(v: Floats, matrix: Floats, theta: Floats, radius: float) -> tuple[Fl
     return info, betas @ basis.T
 
 
-@np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore")
+@np.errstate(all="ignore")
 def survey(
     task: Restricted, variables: Ints, pairs: Ints, y: Floats, lam: Floats
 ) -> tuple[Floats, Floats, Floats, Floats, float, float]:
@@ -106,7 +106,7 @@ def _prices(u: Floats, betas: Floats, weights: Floats) -> Floats:
     return row_products(u @ ((betas.T * weights) @ betas), u)
 
 
-@np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore")
+@np.errstate(all="ignore")
 def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
     """A rough allocation by multiplicative updates, to choose the variables and pairs to begin with.
 
