@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dgesv
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds._alternatives import bounded, curvature_factor, unbounded
@@ -176,86 +176,87 @@ def _recentre(small: Floats, large: Floats, mu: float) -> None:
     large[other] = _CENTRED * mu / small[other]
 
 
-def _newton(
-    task: Restricted, hessian: Floats, gradient: Floats, point: Iterate, residual: Floats, strong: Ints
-) -> Floats:
-    """Solve for (dy, new lam of the `strong` pairs), shape (2, variables + strong): row 0 plus μ times row 1.
+class _Newton:
+    """The Newton steps at a point: one factorisation, then a step for any goal of the complementary products.
 
-    The other pairs are already eliminated into `hessian`. Eliminating the strong ones too (huge lam / t) would
-    leave a system in which they drown the equalities: near the solution its answers lose every digit.
+    The unknowns are dy and the new lam of the `strong` pairs. The other pairs are already eliminated into `hessian`,
+    which is overwritten. Eliminating the strong ones too (huge lam / t) would leave a system in which they drown the
+    equalities: near the solution its answers lose every digit.
     """
-    y, s, t, lam = point
-    n, q, p = len(y), len(strong), len(task.rhs)
-    size = n + q + p
-    diagonal = hessian.reshape(-1)[:: n + 1]
-    diagonal += s / y
-    scale = np.empty(size)
-    scale[:n] = 1.0 / np.sqrt(np.maximum(diagonal, 1e-300))
-    shares = np.empty((2, len(lam)))
-    shares[0] = -lam * residual / t
-    shares[1] = 1.0 / t
-    shares[:, strong] = 0.0
-    right = np.zeros((2, size))
-    right[:, :n] = shares @ gradient.T
-    right[0, :n] -= task.cost
-    right[1, :n] += 1.0 / y
-    system = hessian
-    if size > n:
-        border = np.empty((size - n, n))
-        border[:q] = gradient[:, strong].T
-        border[q:] = task.equality
-        scale[n:] = 1.0 / np.linalg.norm(border * scale[:n], axis=1)
-        system = np.zeros((size, size))
-        system[:n, :n] = hessian
-        system[:n, n:] = border.T
-        system[n:, :n] = -border
-        diagonal = system.reshape(-1)[:: size + 1]
-        diagonal[n : n + q] = t[strong] / lam[strong]
-        right[0, n : n + q] = -residual[strong]
-        right[1, n : n + q] = 1.0 / lam[strong]
-        right[0, n + q :] = task.rhs - task.equality @ y
-    system *= scale
-    system *= scale[:, None]
-    diagonal[:n] += 1e-15
-    # LAPACK reads by columns: what it is given is the transpose of the system, and so is what it gives.
-    _, _, solved, failed = dgesv(system.T, (right * scale).T, overwrite_b=True)
-    if failed:
-        # A pivot was exactly zero, in the equalities' block, say. A shift of all of the diagonal costs digits, which is
-        # why it is not there from the start, but an error would lose the iterates already found.
-        _, _, solved, _ = dgesv(system.T + 1e-12 * np.eye(size), (right * scale).T)
-    solved = solved.T * scale
-    if p > 0:
-        # What rounding left of the equalities is put where the curvature is least, so that totals never drift.
-        (inside,) = (task.group >= 0).nonzero()
-        group = task.group[inside]
-        rest = right[:, n + q :] - solved[:, :n] @ task.equality.T
-        room = scale[inside] ** 2
-        totals = np.bincount(group, weights=room, minlength=p)
-        solved[:, inside] += rest[:, group] * (room / totals[group])
-    return np.asarray(solved[:, : n + q])
 
+    def __init__(
+        self,
+        task: Restricted,
+        hessian: Floats,
+        gradient: Floats,
+        residual: Floats,
+        strong: Ints,
+        x: Floats,
+        d: Floats,
+    ) -> None:
+        self.task, self.gradient, self.residual, self.strong = task, gradient, residual, strong
+        self.x, self.d = x, d
+        n, q, size = len(gradient), len(strong), len(gradient) + len(strong) + len(task.rhs)
+        self.place = n + strong
+        diagonal = hessian.reshape(-1)[:: n + 1]
+        diagonal += d[:n] / x[:n]
+        self.scale = np.empty(size)
+        self.scale[:n] = 1.0 / np.sqrt(np.maximum(diagonal, 1e-300))
+        system = hessian
+        if size > n:
+            border = np.empty((size - n, n))
+            border[:q] = gradient[:, strong].T
+            border[q:] = task.equality
+            self.scale[n:] = 1.0 / np.linalg.norm(border * self.scale[:n], axis=1)
+            # LAPACK reads by columns, so that what is written here is the transpose.
+            system = np.zeros((size, size))
+            system[:n, :n] = hessian
+            system[:n, n:] = border.T
+            system[n:, :n] = -border
+            diagonal = system.reshape(-1)[:: size + 1]
+            diagonal[n : n + q] = x[self.place] / d[self.place]
+        system *= self.scale
+        system *= self.scale[:, None]
+        diagonal[:n] += 1e-15
+        self.factors, self.pivots, failed = dgetrf(system.T)
+        if failed:
+            # A pivot was exactly zero, in the equalities' block, say. A shift of all of the diagonal costs digits,
+            # which is why it is not there from the start, but an error would lose the iterates already found.
+            self.factors, self.pivots, _ = dgetrf(system.T + 1e-12 * np.eye(size))
 
-def _changes(
-    gradient: Floats, residual: Floats, direction: Floats, strong: Ints, x: Floats, d: Floats
-) -> tuple[Floats, Floats]:
-    """The Newton steps of x = (y, t) and of its multipliers d = (s, lam), each as row 0 plus μ times row 1."""
-    n = len(gradient)
-    dx = np.empty((2, len(x)))
-    dx[:, :n] = direction[:, :n]
-    np.matmul(direction[:, :n], gradient, out=dx[:, n:])
-    dx[0, n:] += residual
-    if len(strong):
-        place, new = n + strong, direction[:, n:]
-        dx[:, place] = -new * x[place]
-        dx[1, place] += 1.0
-        dx[:, place] /= d[place]
-    dd = dx * -d
-    dd[1] += 1.0
-    dd /= x
-    if len(strong):
-        dd[:, place] = new
-    dd[0] -= d
-    return dx, dd
+    def step(self, goal: Floats) -> tuple[Floats, Floats]:
+        """The changes of x = (y, t) and its multipliers d = (s, lam) after which x_i d_i = goal_i, to first order."""
+        task, gradient, strong = self.task, self.gradient, self.strong
+        x, d, place = self.x, self.d, self.place
+        n, q = len(gradient), len(strong)
+        wanted = goal / x
+        share = wanted[n:] - d[n:] * self.residual / x[n:]
+        share[strong] = 0.0
+        right = np.empty(len(self.scale))
+        right[:n] = gradient @ share
+        right[:n] += wanted[:n]
+        right[:n] -= task.cost
+        right[n : n + q] = goal[place] / d[place] - self.residual[strong]
+        right[n + q :] = task.rhs - task.equality @ x[:n]
+        solved = dgetrs(self.factors, self.pivots, right * self.scale)[0]
+        solved *= self.scale
+        if len(task.rhs):
+            # What rounding left of the equalities is put where the curvature is least, so that totals never drift.
+            (inside,) = (task.group >= 0).nonzero()
+            group = task.group[inside]
+            rest = right[n + q :] - task.equality @ solved[:n]
+            room = self.scale[inside] ** 2
+            totals = np.bincount(group, weights=room, minlength=len(rest))
+            solved[inside] += rest[group] * (room / totals[group])
+        dx = np.empty(len(x))
+        dx[:n] = solved[:n]
+        np.matmul(solved[:n], gradient, out=dx[n:])
+        dx[n:] += self.residual
+        new = solved[n : n + q]
+        dx[place] = (goal[place] - x[place] * new) / d[place]
+        dd = (goal - d * dx) / x - d
+        dd[place] = new - d[place]
+        return dx, dd
 
 
 def _eliminate(hessian: Floats, gradient: Floats, point: Iterate, info: Information, strong: Ints) -> None:
@@ -277,9 +278,10 @@ def solve(
 
         cost - G lam - Eᵀν - s = 0,   I(y) - 1 - t = 0,   Ey = rhs,   lam_j t_j = μ,   s_i y_i = μ,
 
-    are reduced to one system in dy, solved once for the predictor (μ = 0) and the centring direction together. I is
-    linear along rays and concave, which suits Newton's method; the slack t keeps steps from jamming at the curved
-    boundary. Every iterate gives a bracket: from above by repairing y, from below by weak duality from lam.
+    are reduced to one system in dy, factorised once for the predictor (μ = 0) and for the step, whose products aim at
+    μ less the second-order term that the predictor shows (Mehrotra 1992). I is linear along rays and concave, which
+    suits Newton's method; the slack t keeps steps from jamming at the curved boundary. Every iterate gives a bracket:
+    from above by repairing y, from below by weak duality from lam.
 
     Args:
         task: the program, restricted to the variables and pairs at work.
@@ -323,17 +325,19 @@ def solve(
         _eliminate(hessian, gradient, point, info, strong)
         if not math.isfinite(hessian.sum()):
             break
-        direction = _newton(task, hessian, gradient, point, residual, strong)
-        dx, dd = _changes(gradient, residual, direction, strong, x, d)
-        after = float((x + _step(x, dx[0]) * dx[0]) @ (d + _step(d, dd[0]) * dd[0])) / count
+        newton = _Newton(task, hessian, gradient, residual, strong, x, d)
+        dx, dd = newton.step(np.zeros(count))
+        primal, dual = _step(x, dx), _step(d, dd)
+        after = float((x + primal * dx) @ (d + dual * dd)) / count
         target = mu * max(min(after / mu, 1.0) ** 3, 1e-4)
         if math.isfinite(high):
             # No closer to the boundary than the gap asks for: beyond, rounding takes over.
             target = max(target, 0.2 * tol * abs(high) / count)
-        change, dual_change = dx[0] + target * dx[1], dd[0] + target * dd[1]
+        # Less what the predictor's first order leaves out of the products, as far as it can be followed.
+        dx, dd = newton.step(target - primal * dual * dx * dd)
         fraction = min(max(0.9, 1 - mu * count / max(float(task.cost @ point.y), 1e-300)), 1 - 1e-9)
-        x = x + min(1.0, fraction * _step(x, change)) * change
-        d = d + min(1.0, fraction * _step(d, dual_change)) * dual_change
+        x = x + min(1.0, fraction * _step(x, dx)) * dx
+        d = d + min(1.0, fraction * _step(d, dd)) * dd
         products = x * d
         mu = float(products.sum()) / count
         if not math.isfinite(mu):
