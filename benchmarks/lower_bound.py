@@ -3,7 +3,7 @@
 Run: python benchmarks/lower_bound.py [--quick]
 
 Everything runs in one process on one thread and is timed in seconds of processor, so that a busy machine does not
-favour short calls; the best of repeated calls after compilation, those to compare in turns. Compare ratios, not seconds
+favour short calls; the best of repeated calls, those to compare in turns. Compare ratios, not seconds
 from different machines. Warm solves are compared with cold ones of the very same problem. The conic solver is Clarabel
 through cvxpy, from `tests/oracle.py`.
 """
@@ -131,12 +131,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out the sizes that take a minute")
     quick = parser.parse_args().quick
-    start = time.perf_counter()
-    problem = random(2, 4, 4, seed=0)
-    lower_bound(problem)
-    pure_exploration(problem)
-    lower_bound(nearby(problem, 0), warm_start=lower_bound(problem))
-    print(f"compiled or loaded in {time.perf_counter() - start:.1f} s")
     print("against the conic solver")
     against_conic(3 if quick else 7)
     print("cold and warm")

@@ -29,8 +29,8 @@ LAYERS = [
 ]
 LAYER_OF = {name: place for place, layer in enumerate(LAYERS) for name in layer}
 
-# What shows results, without what plays.
-LIGHT = ["statistics", "report"]
+# What shows results and what solves the lower bound, without what plays.
+LIGHT = ["statistics", "report", "bounds"]
 LIGHT_MODULES = ["results", "experiments.names", "experiments.outcomes"]
 
 
@@ -101,7 +101,7 @@ def light_modules():
     return [name for name in names if name.split(".")[0] in LIGHT] + LIGHT_MODULES
 
 
-def test_the_report_loads_no_compiler():
+def test_the_report_and_the_bound_load_no_compiler():
     """In a fresh process; the first module that loads one is named."""
     names = light_modules()
     assert len(names) > 25
@@ -113,6 +113,19 @@ def test_the_report_loads_no_compiler():
         "        assert heavy not in sys.modules, f'{name} loads {heavy}'\n"
     )
     ended = subprocess.run([sys.executable, "-c", script, *names], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_lower_bound_is_solved_without_a_compiler():
+    script = (
+        "import sys\n"
+        "import solid_bandits as sb\n"
+        "for problem in (sb.problems.toy(), sb.Problem([[[1, 0], [0, 1]]], [1, 0.5], theta_bound=2)):\n"
+        "    sb.lower_bound(problem)\n"
+        "    sb.lower_bound_at(problem, 2 * sb.pure_exploration(problem).upper)\n"
+        "assert not {'numba', 'llvmlite', 'joblib'} & set(sys.modules)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
 
 

@@ -53,7 +53,7 @@ def double(number):
 
 
 def test_every_task_is_played_once_and_sinks_are_finished():
-    extra = Extra("double", double, (21,), rehearsal=(1,))
+    extra = Extra("double", double, (21,))
     first, second, told = Sink(), Sink(), Told()
     play([Game(plan(), first, (extra,)), Game(plan(2), second)], Processes(1), told)
     assert first.kept["double"] == 42

@@ -1,14 +1,20 @@
-"""The closest alternatives: how much information an allocation gives against each suboptimal pair, compiled."""
+"""The closest alternatives: how much information an allocation gives against each pair, for all pairs at once."""
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
 
-from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Floats
-from solid_bandits.alternatives.ball import ball_multiplier, eigenbasis
-from solid_bandits.linalg.triangular import cholesky, solve_columns
+
+# Least pivot of a Cholesky factorisation relative to the diagonal entry it comes from, and least eigenvalue relative
+# to the largest: below lies rounding noise.
+_FLOOR = 1e-15
+# The multiplier of a ball is looked for in these multiples of the largest eigenvalue.
+_LEAST_MULTIPLIER, _LARGEST_MULTIPLIER = np.exp(-80.0), np.exp(60.0)
+# Newton steps towards it: seldom more than ten; bisection alone would do with so many.
+_MULTIPLIER_STEPS = 100
+_EPS = float(np.finfo(np.float64).eps)
 
 
-@jit_allocating
 def unbounded(u: Floats, v: Floats, matrix: Floats) -> tuple[Floats, Floats, Floats]:
     """Information against each pair when θ' is any vector.
 
@@ -28,34 +34,34 @@ def unbounded(u: Floats, v: Floats, matrix: Floats) -> tuple[Floats, Floats, Flo
 
     """
     factor = inverse_factor(matrix)
-    w = np.dot(u, factor)
-    z = np.dot(v, factor)
-    return w, z, 1.0 / row_products(z, z)
+    z = v @ factor
+    return u @ factor, z, 1.0 / row_products(z, z)
 
 
-@jit_allocating
 def row_products(first: Floats, second: Floats) -> Floats:
     """The inner product of each row of one table with the same row of another."""
-    result = np.zeros(len(first))
-    for i in range(len(first)):
-        total = 0.0
-        for j in range(first.shape[1]):
-            total += first[i, j] * second[i, j]
-        result[i] = total
-    return result
+    return np.vecdot(first, second)
 
 
-@jit_allocating
 def inverse_factor(matrix: Floats) -> Floats:
-    """L⁻ᵀ with matrix = L Lᵀ; pivots lost to rounding are lifted, since a library's factor would raise there."""
-    factor = np.empty_like(matrix)
-    cholesky(matrix, factor)
-    inverse = np.eye(len(matrix))
-    solve_columns(factor, inverse)
-    return np.ascontiguousarray(inverse.T)
+    """L⁻ᵀ with matrix = L Lᵀ; pivots lost to rounding are lifted, where a library's factorisation would fail."""
+    upper, failed = dpotrf(matrix.T)
+    if failed or (upper.diagonal() ** 2 < _FLOOR * matrix.diagonal()).any():
+        upper = _lifted_cholesky(matrix).T
+    return np.asarray(dtrtri(upper)[0])
 
 
-@jit_allocating
+def _lifted_cholesky(matrix: Floats) -> Floats:
+    factor = np.zeros_like(matrix)
+    for j in range(len(matrix)):
+        column = matrix[j:, j] - factor[j:, :j] @ factor[j, :j]
+        # Relative to its own entry: rounding errors of a row are, however different the scales of the rows.
+        root = np.sqrt(max(column[0], _FLOOR * matrix[j, j], 1e-300))
+        factor[j:, j] = column / root
+        factor[j, j] = root
+    return factor
+
+
 def bounded(
     v: Floats, matrix: Floats, theta: Floats, radius: float
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
@@ -66,49 +72,109 @@ def bounded(
         of M = matrix, shape (pairs, k); its eigenvalues, shape (k,), and the basis, shape (k, k).
 
     """
-    eigenvalues, basis = eigenbasis(matrix)
-    rotated = np.dot(v, basis)
-    centre = np.dot(theta, basis)
-    betas = np.empty_like(v)
-    kappa = np.empty(len(v))
-    values = np.empty(len(v))
-    for j in range(len(v)):
-        kappa[j] = ball_multiplier(rotated[j], centre, eigenvalues, radius, betas[j])
-        values[j] = (eigenvalues * betas[j] * betas[j]).sum()
-    return values, kappa, betas, eigenvalues, basis
+    eigenvalues, basis = np.linalg.eigh(matrix)
+    # Rounding may leave those of a singular M at zero or below.
+    eigenvalues = np.maximum(eigenvalues, _FLOOR * max(eigenvalues[-1], 1e-300))
+    kappa, betas = _ball_multipliers(v @ basis, theta @ basis, eigenvalues, radius)
+    return (betas * betas) @ eigenvalues, kappa, betas, eigenvalues, basis
 
 
-@jit_allocating
+def _ball_multipliers(v: Floats, theta: Floats, eigenvalues: Floats, radius: float) -> tuple[Floats, Floats]:
+    """Closest alternatives inside a ball, in the eigenbasis of M: a one-dimensional dual search for each pair.
+
+    min βᵀMβ s.t. vᵀβ >= 1 and ‖θ - β‖ <= R. With a multiplier κ >= 0 for the ball and A = M + κI, stationarity
+    gives β(κ) = A⁻¹(κθ + τv) with τ chosen so that vᵀβ = 1 (the half-space is always active: without it β = 0
+    would do). θ - β(κ) has a part along v that vᵀβ = 1 fixes; the rest, q(κ), is what a trust-region step is, and
+    1 / ‖q(κ)‖ is concave and nearly linear in κ: Newton's method goes up from κ = 0 to where ‖θ - β(κ)‖ = R in a few
+    steps. Each is kept between the multipliers known to be too small and too large, and replaced by a bisection of
+    the logarithm where rounding leads it out.
+
+    Args:
+        v: normals, shape (pairs, k), in the eigenbasis.
+        theta: centre of the ball, shape (k,), in the eigenbasis.
+        eigenvalues: of M, positive, shape (k,).
+        radius: R, large enough for each half-space to meet the ball.
+
+    Returns:
+        κ, shape (pairs,), 0 where the ball does not bind, and β(κ), shape (pairs, k).
+
+    """
+    kappas = np.zeros(len(v))
+    betas = _ball_points(kappas, v, theta, eigenvalues)
+    binding = np.flatnonzero(((theta - betas) ** 2).sum(axis=1) > radius * radius)
+    if len(binding) == 0:
+        return kappas, betas
+    v = v[binding]
+    excess = v @ theta - 1
+    squares = row_products(v, v)
+    fixed = v * (excess / squares)[:, None]
+    goal = np.sqrt(np.maximum(radius**2 - excess**2 / squares, (_EPS * radius) ** 2))
+    kappa = np.zeros(len(v))
+    low = np.full(len(v), _LEAST_MULTIPLIER * eigenvalues[-1])
+    high = np.full(len(v), _LARGEST_MULTIPLIER * eigenvalues[-1])
+    beta = betas[binding]
+    for _ in range(_MULTIPLIER_STEPS):
+        free = theta - beta - fixed
+        square = row_products(free, free)
+        size = np.sqrt(square)
+        # -½ d‖q‖²/dκ = qᵀA⁻¹q less its part along v, subtracted as vectors: the difference of squares may cancel.
+        root = 1.0 / np.sqrt(eigenvalues + kappa[:, None])
+        normal = v * root
+        free *= root
+        free -= normal * (row_products(free, normal) / row_products(normal, normal))[:, None]
+        new = kappa + (size / goal - 1) * square / row_products(free, free)
+        outside = size > goal
+        low = np.where(outside, np.maximum(low, kappa), low)
+        high = np.where(outside, high, np.minimum(high, kappa))
+        done = np.abs(new - kappa) <= 4 * _EPS * kappa
+        if done.all():
+            break
+        new = np.where((low < new) & (new < high), new, np.sqrt(low * high))
+        kappa = np.where(done, kappa, new)
+        beta = _ball_points(kappa, v, theta, eigenvalues)
+    kappas[binding] = kappa
+    betas[binding] = beta
+    return kappas, betas
+
+
+def _ball_points(kappa: Floats, v: Floats, theta: Floats, eigenvalues: Floats) -> Floats:
+    """β(κ) of each pair."""
+    weights = 1.0 / (eigenvalues + kappa[:, None])
+    scaled = v * weights
+    tau = (1.0 - kappa * (scaled @ theta)) / row_products(scaled, v)
+    return np.asarray(kappa[:, None] * theta * weights + tau[:, None] * scaled)
+
+
 def curvature_factor(
-    v: Floats, theta: Floats, eigenvalues: Floats, kappa: float, beta: Floats, u: Floats, along: Floats
+    v: Floats, theta: Floats, eigenvalues: Floats, kappa: Floats, betas: Floats, u: Floats, along: Floats
 ) -> Floats:
-    """A matrix X with -∇²I_j = 2 X Xᵀ for a pair whose ball binds.
+    """A matrix X with -Σ_j ∇²I_j = 2 X Xᵀ over pairs whose ball binds.
 
     Differentiating the two active constraints (vᵀβ = 1, ‖θ - β‖ = R), dβ = -Π dM β with
     Π = A⁻¹ - A⁻¹N(NᵀA⁻¹N)⁻¹NᵀA⁻¹ and N = [v, θ - β]; hence ∂²I/∂y_i∂y_l = -2 (u_iᵀβ)(u_lᵀβ) u_iᵀΠu_l.
 
     Args:
-        v: normal, shape (k,), in the eigenbasis.
+        v: normals, shape (pairs, k), in the eigenbasis.
         theta: centre of the ball, shape (k,).
         eigenvalues: of M, shape (k,).
-        kappa: multiplier of the ball, > 0.
-        beta: the closest alternative, shape (k,).
+        kappa: multipliers of the ball, > 0, shape (pairs,).
+        betas: the closest alternatives, shape (pairs, k).
         u: information vectors in the eigenbasis, shape (variables, k).
-        along: u_iᵀβ, shape (variables,).
+        along: u_iᵀβ_j, shape (variables, pairs).
 
     Returns:
-        X, shape (variables, k).
+        X, shape (variables, pairs * k).
 
     """
-    root = 1.0 / np.sqrt(eigenvalues + kappa)
+    root = 1.0 / np.sqrt(eigenvalues + kappa[:, None])
     first = v * root
-    first = first / np.sqrt((first * first).sum())
-    second = (theta - beta) * root
-    second = second - (second * first).sum() * first
-    length = np.sqrt((second * second).sum())
-    scaled = u * root
-    scaled = scaled - np.outer(np.dot(scaled, first), first)
-    if length > 1e-150:
-        second = second / length
-        scaled = scaled - np.outer(np.dot(scaled, second), second)
-    return scaled * along.reshape(-1, 1)
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    second = (theta - betas) * root
+    second -= row_products(second, first)[:, None] * first
+    length = np.linalg.norm(second, axis=1, keepdims=True)
+    second = np.where(length > 1e-150, second / np.maximum(length, 1e-150), 0.0)
+    result = u[:, None, :] * root
+    for axis in (first, second):
+        result -= (u @ (root * axis).T)[:, :, None] * axis
+    result *= along[:, :, None]
+    return result.reshape(len(u), -1)

@@ -1,51 +1,20 @@
-"""The arithmetic of the certificate, compiled; it shares nothing with the solver."""
+"""The arithmetic of the certificate; it shares nothing with the solver."""
 
 import numpy as np
 
-from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Floats, Ints
 
 _EPS = float(np.finfo(np.float64).eps)
-# Pairs solved for together: one row of the block fits a few vector registers, the block the nearest cache.
-_BLOCK = 32
 
 
-@jit_allocating
-def _length(values: Floats) -> float:
-    total = 0.0
-    for i in range(len(values)):
-        total += values[i] * values[i]
-    return np.sqrt(total)
-
-
-@jit_allocating
 def triangle(rows: Floats) -> Floats:
     """R of rows = QR by Householder reflections, shape (k, k); zero rows at the end where there are too few."""
-    n, k = rows.shape
-    columns = np.ascontiguousarray(rows.T)
-    factor = np.zeros((k, k))
-    for j in range(min(n, k)):
-        normal = columns[j, j:]
-        norm = _length(normal)
-        if norm > 0:
-            pivot = -norm if normal[0] > 0 else norm
-            normal[0] -= pivot
-            half = norm * abs(normal[0])
-            factor[j, j] = pivot
-            for h in range(j + 1, k):
-                column = columns[h, j:]
-                along = 0.0
-                for i in range(n - j):
-                    along += normal[i] * column[i]
-                along /= half
-                for i in range(n - j):
-                    column[i] -= along * normal[i]
-        for h in range(j + 1, k):
-            factor[j, h] = columns[h, j]
-    return factor
+    factor = np.asarray(np.linalg.qr(rows, mode="r"))
+    missing = rows.shape[1] - len(factor)
+    return np.vstack([factor, np.zeros((missing, rows.shape[1]))]) if missing > 0 else factor
 
 
-@jit_allocating
+@np.errstate(all="ignore")
 def least_unbounded(spread: Floats, pulls: Floats, apart: Floats, stretch: Floats, fine: float) -> float:
     """Least information over pairs with normals v_j = stretch_j · apart_j where θ' is any vector, rounding charged.
 
@@ -56,96 +25,29 @@ def least_unbounded(spread: Floats, pulls: Floats, apart: Floats, stretch: Float
     """
     used = np.flatnonzero(pulls > 0)
     k = spread.shape[1]
-    rows = np.empty((len(used), k))
-    for i in range(len(used)):
-        root = np.sqrt(pulls[used[i]])
-        for h in range(k):
-            rows[i, h] = root * spread[used[i], h]
-    factor = triangle(rows)
-    size = _length(factor.ravel())
-    if not np.isfinite(size):
+    factor = triangle(np.sqrt(pulls[used])[:, None] * spread[used])
+    size = float(np.linalg.norm(factor))
+    if not np.isfinite(size) or np.abs(factor.diagonal()).min() <= _EPS * max(size, 1e-300):
         return 0.0
-    for i in range(k):
-        if abs(factor[i, i]) <= _EPS * max(size, 1e-300):
-            return 0.0
     charge = 4 * k * _EPS * size
-    common = charge * _inverse_size(factor)
-    each = not common <= fine
-    least = np.inf
-    z = np.zeros((k, _BLOCK))
-    sums = np.zeros(_BLOCK)
-    lengths = np.zeros(_BLOCK)
-    for start in range(0, len(apart), _BLOCK):
-        count = min(_BLOCK, len(apart) - start)
-        for p in range(count):
-            for i in range(k):
-                z[i, p] = apart[start + p, i]
-        _forward(factor, z, sums)
-        if each:
-            _backward(factor, z, lengths)
-        for p in range(count):
-            if sums[p] == 0:
-                continue
-            root = 1.0 / (stretch[start + p] * np.sqrt(sums[p]))
-            off = charge * root * np.sqrt(lengths[p] / sums[p]) if each else common * root
-            if np.isnan(root - off):
-                return np.nan
-            least = min(least, max(root - off, 0.0) ** 2)
-    return least
+    # Elimination finds nothing to eliminate in an upper triangle: these are back substitutions. Rᵀ is one too, read
+    # from its end.
+    common = charge * float(np.linalg.norm(np.linalg.solve(factor, np.eye(k))))
+    z = np.linalg.solve(factor.T[::-1, ::-1], apart.T[::-1])[::-1]
+    squares = np.einsum("ij,ij->j", z, z)
+    roots = 1.0 / (stretch * np.sqrt(squares))
+    if common <= fine:
+        off = common * roots
+    else:
+        betas = np.linalg.solve(factor, z)
+        off = charge * roots * np.sqrt(np.einsum("ij,ij->j", betas, betas) / squares)
+    information = np.maximum(roots - off, 0.0) ** 2
+    # A pair without a difference has no alternative.
+    information[squares == 0] = np.inf
+    return float(information.min())
 
 
-@jit_allocating
-def _inverse_size(factor: Floats) -> float:
-    """‖R⁻¹‖, Frobenius."""
-    k = factor.shape[0]
-    inverse = np.zeros((k, k))
-    total = 0.0
-    for j in range(k):
-        # Row j of R⁻ᵀ, by forward substitution.
-        row = inverse[j]
-        row[j] = 1.0
-        for i in range(j, k):
-            row[i] /= factor[i, i]
-            value = row[i]
-            total += value * value
-            for h in range(i + 1, k):
-                row[h] -= value * factor[i, h]
-    return np.sqrt(total)
-
-
-@jit_allocating
-def _forward(factor: Floats, z: Floats, sums: Floats) -> None:
-    """Overwrite z by R⁻ᵀz, and `sums` by its squared norms, column by column."""
-    sums[:] = 0.0
-    for i in range(z.shape[0]):
-        row = z[i]
-        for h in range(i):
-            other = z[h]
-            weight = factor[h, i]
-            for p in range(_BLOCK):
-                row[p] -= weight * other[p]
-        for p in range(_BLOCK):
-            row[p] /= factor[i, i]
-            sums[p] += row[p] * row[p]
-
-
-@jit_allocating
-def _backward(factor: Floats, z: Floats, sums: Floats) -> None:
-    """Overwrite z by R⁻¹z, and `sums` by its squared norms, column by column."""
-    sums[:] = 0.0
-    for i in range(z.shape[0] - 1, -1, -1):
-        row = z[i]
-        for h in range(i + 1, z.shape[0]):
-            other = z[h]
-            weight = factor[i, h]
-            for p in range(_BLOCK):
-                row[p] -= weight * other[p]
-        for p in range(_BLOCK):
-            row[p] /= factor[i, i]
-            sums[p] += row[p] * row[p]
-
-
-@jit_allocating
+@np.errstate(all="ignore")
 def reaches(
     features: Floats, optimal: Ints, gaps: Floats, contexts: Ints, arms: Ints, shifts: Floats
 ) -> Floats:
@@ -155,20 +57,16 @@ def reaches(
 
     """
     reach = np.full(len(shifts), np.nan)
-    for j in range(len(shifts)):
-        x = contexts[j]
-        if not (0 <= x < features.shape[0] and 0 <= arms[j] < features.shape[1]):
-            continue
-        best = features[x, optimal[x]]
-        arm = features[x, arms[j]]
-        total = 0.0
-        for i in range(len(best)):
-            total += (best[i] - arm[i]) * shifts[j, i]
-        reach[j] = total / gaps[x, arms[j]]
+    there = np.flatnonzero(
+        (contexts >= 0) & (contexts < features.shape[0]) & (arms >= 0) & (arms < features.shape[1])
+    )
+    x, a = contexts[there], arms[there]
+    differences = features[x, optimal[x]] - features[x, a]
+    reach[there] = np.einsum("ij,ij->i", differences, shifts[there]) / gaps[x, a]
     return reach
 
 
-@jit_allocating
+@np.errstate(all="ignore")
 def largest_price(
     features: Floats,
     optimal: Ints,
@@ -184,30 +82,11 @@ def largest_price(
     -1 where there is none, up to `slack` relative to the norms of the feature and of θ - θ_j' in units of `scale`.
 
     """
-    n_contexts, n_arms, dim = features.shape
-    means = np.dot(features.reshape(-1, dim), np.ascontiguousarray(shifts.T))
-    lengths = np.empty(len(shifts))
-    for j in range(len(shifts)):
-        total = 0.0
-        for i in range(dim):
-            total += (shifts[j, i] * scale[i]) ** 2
-        lengths[j] = slack * np.sqrt(total)
-    changed = -1
-    for x in range(n_contexts):
-        total = 0.0
-        for i in range(dim):
-            total += (features[x, optimal[x], i] / scale[i]) ** 2
-        size = np.sqrt(total)
-        for j in range(len(shifts)):
-            if not abs(means[x * n_arms + optimal[x], j]) <= size * lengths[j]:
-                changed = j
-    largest = 0.0
-    for i in pairs:
-        price = 0.0
-        for j in range(len(weights)):
-            price += weights[j] * (means[i, j] * means[i, j])
-        price /= gaps[i // n_arms, i % n_arms]
-        if np.isnan(price):
-            return np.nan, changed
-        largest = max(largest, price)
-    return largest, changed
+    table = features.reshape(-1, features.shape[2])
+    best = features[np.arange(len(features)), optimal]
+    sizes = np.linalg.norm(best / scale, axis=1)
+    lengths = slack * np.linalg.norm(shifts * scale, axis=1)
+    changed = np.flatnonzero(~(np.abs(best @ shifts.T) <= sizes[:, None] * lengths).all(axis=0))
+    means = table @ shifts.T
+    prices = ((means * means) @ weights)[pairs] / gaps.ravel()[pairs]
+    return float(prices.max(initial=0.0)), int(changed[0]) if len(changed) else -1

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Floats, Ints
 from solid_bandits.problem import Problem
 
@@ -78,11 +77,15 @@ def gaps(problem: Problem) -> Gaps:
         ValueError: two arms of a context are equally good, or as far as floating point can tell.
 
     """
-    values, rounding, least = _gap_table(problem.features, problem.theta, problem.optimal_arms)
     rows = np.arange(problem.n_contexts)
+    best = problem.features[rows, problem.optimal_arms][:, None, :]
+    values = (best - problem.features) @ problem.theta
+    # The size of what was summed for each.
+    rounding = np.abs(problem.features) @ np.abs(problem.theta)
+    rounding += rounding[rows, problem.optimal_arms][:, None]
     others = np.ones(values.shape, dtype=bool)
     others[rows, problem.optimal_arms] = False
-    error = problem.dim * _EPS / least if least > 0 else np.inf
+    error = _rounding_error(problem, values, rounding, others, _EPS)
     if not error <= _FINE:
         wide = problem.features.astype(np.longdouble)
         exact = wide[rows, problem.optimal_arms][:, None, :] - wide
@@ -100,34 +103,6 @@ def gaps(problem: Problem) -> Gaps:
         )
     values[~others] = 0.0
     return Gaps(values, np.flatnonzero(others), float(error))
-
-
-@jit_allocating
-def _gap_table(features: Floats, theta: Floats, optimal: Ints) -> tuple[Floats, Floats, float]:
-    """Gaps, the size of what was summed for each, and their least ratio (infinite without pairs, < 0 if undefined)."""
-    n_contexts, n_arms, dim = features.shape
-    values = np.zeros((n_contexts, n_arms))
-    rounding = np.zeros((n_contexts, n_arms))
-    least = np.inf
-    for x in range(n_contexts):
-        best = features[x, optimal[x]]
-        base = 0.0
-        for i in range(dim):
-            base += abs(best[i] * theta[i])
-        for a in range(n_arms):
-            if a == optimal[x]:
-                continue
-            arm = features[x, a]
-            total = 0.0
-            size = base
-            for i in range(dim):
-                total += (best[i] - arm[i]) * theta[i]
-                size += abs(arm[i] * theta[i])
-            values[x, a] = total
-            rounding[x, a] = size
-            ratio = total / max(size, 1e-300)
-            least = min(least, ratio if ratio > 0 else -1.0)
-    return values, rounding, least
 
 
 def differences(problem: Problem, pairs: Ints) -> Floats:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds._alternatives import bounded, inverse_factor, row_products
 from solid_bandits.bounds._geometry import Reduction
@@ -14,6 +13,7 @@ from solid_bandits.bounds._interior import (
     LEAST,
     Iterate,
     Restricted,
+    group_totals,
     lower_value,
     solve,
     upper_value,
@@ -56,20 +56,21 @@ class Solution:
     restart: Restart
 
 
-@jit_allocating
+@np.errstate(all="ignore")
 def closest(v: Floats, matrix: Floats, theta: Floats, radius: float) -> tuple[Floats, Floats]:
     """Information I_j and closest alternative β_j for every row of v, at M = matrix."""
     if np.isinf(radius):
         # β = I M⁻¹ v and M⁻¹ v = L⁻ᵀ z with z = L⁻¹ v.
         factor = inverse_factor(matrix)
-        z = np.dot(v, factor)
+        z = v @ factor
         info = 1.0 / row_products(z, z)
-        return info, np.dot(z, np.ascontiguousarray(factor.T)) * info.reshape(-1, 1)
+        z *= info[:, None]
+        return info, z @ factor.T
     info, _, betas, _, basis = bounded(v, matrix, theta, radius)
-    return info, np.dot(betas, np.ascontiguousarray(basis.T))
+    return info, betas @ basis.T
 
 
-@jit_allocating
+@np.errstate(all="ignore")
 def survey(
     task: Restricted, variables: Ints, pairs: Ints, y: Floats, lam: Floats
 ) -> tuple[Floats, Floats, Floats, Floats, float, float]:
@@ -83,25 +84,29 @@ def survey(
     every = np.zeros(len(task.cost))
     every[variables] = y
     part = task.u[variables]
-    matrix = np.dot(np.ascontiguousarray(part.T), part * y.reshape(-1, 1))
+    matrix = (part.T * y) @ part
     if np.isinf(task.radius):
         factor = inverse_factor(matrix)
-        z = np.dot(task.v, factor)
+        z = task.v @ factor
         info = 1.0 / row_products(z, z)
-        chosen = np.dot(z[pairs], np.ascontiguousarray(factor.T)) * info[pairs].reshape(-1, 1)
+        chosen = (z[pairs] * info[pairs][:, None]) @ factor.T
     else:
         info, betas = closest(task.v, matrix, task.theta, task.radius)
         chosen = betas[pairs]
-    spread = np.dot(np.ascontiguousarray(chosen.T), chosen * lam.reshape(-1, 1))
-    prices = row_products(np.dot(task.u, spread), task.u)
-    lower = lower_value(task, prices, lam.sum())
+    prices = _prices(task.u, chosen, lam)
+    lower = lower_value(task, prices, float(lam.sum()))
     upper = upper_value(task, every, info)
     if task.kind != FIXED:
         every /= info.min()
     return every, info, chosen, prices, lower, upper
 
 
-@jit_allocating
+def _prices(u: Floats, betas: Floats, weights: Floats) -> Floats:
+    """Σ_j weight_j (u_iᵀβ_j)² for each row of u."""
+    return row_products(u @ ((betas.T * weights) @ betas), u)
+
+
+@np.errstate(all="ignore")
 def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
     """A rough allocation by multiplicative updates, to choose the variables and pairs to begin with.
 
@@ -112,32 +117,19 @@ def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
         Shares, shape (variables,), and information at them, shape (pairs,).
 
     """
-    n = len(task.cost)
-    totals = np.zeros(max(len(task.rhs), 1))
-    share = np.zeros(n)
-    for i in range(n):
-        if task.kind == FREE:
-            share[i] = 1.0 / task.cost[i]
-        elif task.group[i] >= 0:
-            share[i] = 1.0
+    free = task.kind == FREE
+    cost = task.cost if free else np.ones(len(task.cost))
+    share = 1.0 / cost if free else (task.group >= 0).astype(np.float64)
+    budget = -task.equality[:, -1] if task.kind == LEAST else np.ones(len(task.rhs))
     weight = np.ones(len(task.v)) / len(task.v)
     info = weight
     for _ in range(rounds):
-        totals[:] = 0.0
-        for i in range(n):
-            totals[max(task.group[i], 0)] += share[i] * (task.cost[i] if task.kind == FREE else 1.0)
-        for i in range(n):
-            x = max(task.group[i], 0)
-            share[i] *= (-task.equality[x, -1] if task.kind == LEAST else 1.0) / totals[x]
-        matrix = np.dot(np.ascontiguousarray(task.u.T), task.u * share.reshape(-1, 1))
-        info, betas = closest(task.v, matrix, task.theta, task.radius)
+        share = share / (cost @ share) if free else share * (budget / group_totals(task, share))[task.group]
+        info, betas = closest(task.v, (task.u.T * share) @ task.u, task.theta, task.radius)
         weight = weight * (info.min() / info)
         weight = weight / weight.sum()
-        spread = np.dot(np.ascontiguousarray(betas.T), betas * (weight / info).reshape(-1, 1))
-        prices = row_products(np.dot(task.u, spread), task.u)
-        for i in range(n):
-            # A floor, so that nothing is ruled out early.
-            share[i] *= np.sqrt(max(prices[i] / (task.cost[i] if task.kind == FREE else 1.0), 1e-12))
+        # A floor, so that nothing is ruled out early.
+        share = share * np.sqrt(np.maximum(_prices(task.u, betas, weight / info) / cost, 1e-12))
     return share, info
 
 
@@ -223,8 +215,7 @@ def _share(part: Restricted, y: Floats) -> Floats:
         return np.asarray(part.cost * y / (part.cost @ y))
     result = np.ones(len(y))
     inside = part.group >= 0
-    totals = np.bincount(part.group[inside], weights=y[inside], minlength=len(part.rhs))
-    result[inside] = y[inside] / totals[part.group[inside]]
+    result[inside] = y[inside] / group_totals(part, y)[part.group[inside]]
     return result
 
 
@@ -267,9 +258,7 @@ def _grow(
     if task.kind == FREE:
         y = 0.1 * float(part.cost @ point.y) / (len(point.y) * task.cost[new_variables])
     else:
-        inside = part.group >= 0
-        totals = np.bincount(part.group[inside], weights=point.y[inside], minlength=len(task.rhs))
-        y = 0.1 * totals[task.group[new_variables]] / task.u.shape[0] * len(task.rhs)
+        y = 0.1 * group_totals(part, point.y)[task.group[new_variables]] / task.u.shape[0] * len(task.rhs)
     t = np.maximum(info[new_pairs] - 1, 0.1)
     return Iterate(
         np.append(point.y, y), np.append(point.s, mu / y), np.append(point.t, t), np.append(point.lam, mu / t)

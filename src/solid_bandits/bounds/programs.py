@@ -164,10 +164,16 @@ def lower_bound_at(
     alternatives = _alternatives(problem, program, found)
     proof = certificate.prove_at(problem, gaps, policy, z, alternatives)
     if proof.information < 1:
-        # Information is concave: mixing with a policy that has more than enough makes up for what is short.
+        # Information is concave: mixing with a policy that has more than enough makes up for what is short, for each
+        # pair by what the solver says of it, or for the worst by what is proven of all.
+        pulls = (mass * policy).ravel()
+        known, _ = closest(task.v, task.u.T @ (task.u * pulls[:, None]), task.theta, task.radius)
+        short = (known < 1) & (information > 1)
+        each = float(((1 - known[short]) / (information[short] - known[short])).max(initial=0.0))
         spare = z * certificate.policy_information(problem, gaps, pure.policy)
-        for part in (1.0, 1.0 + 1e-3, 2.0):
-            mix = min(1.0, part * (1 - proof.information) / max(spare - proof.information, 1e-300))
+        every = (1 - proof.information) / max(spare - proof.information, 1e-300)
+        for mix in (1.001 * each, 2.0 * each, every, 1.001 * every, 2.0 * every):
+            mix = min(1.0, mix)
             mixed = _normalised((1 - mix) * policy + mix * pure.policy)
             proof = certificate.prove_at(problem, gaps, mixed, z, alternatives)
             if proof.information >= 1 - 1e-12:

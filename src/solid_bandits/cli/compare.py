@@ -1,10 +1,8 @@
 """`solid-bandits compare`: policies on one problem."""
 
-import signal
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -65,27 +63,19 @@ def compare(
         check_free(out, configuration)
         check_writable(out)
 
-    # The bound is computed beside the simulation: on a fresh machine its compilation takes as long. The process
-    # is loky's, which does not run the caller's main module again, and leaves Ctrl-C to this one.
-    from joblib.externals.loky import ProcessPoolExecutor
-
-    with ProcessPoolExecutor(
-        1, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-    ) as beside:
-        bound = beside.submit(bound_record, chosen.problem)
-        results = _simulate_with_progress(chosen.problem, played, horizon, runs, seed, jobs, diagnostics)
-        results.manifest["configuration"] = configuration
-        results.save(out)  # what was played is safe, whatever becomes of the rest
-        results.manifest["lower_bound"] = _outcome(bound, "lower bound")
-        if results.diagnostics is not None:
-            zs = (
-                sorted(set(results.diagnostics["normalisation"].drop_nulls()))
-                if results.diagnostics.height
-                else []
-            )
-            targets = _outcome(beside.submit(_targets_of, chosen.problem, zs), "optimal policies")
-            if "reason" not in targets:
-                results.manifest["targets"] = targets
+    results = _simulate_with_progress(chosen.problem, played, horizon, runs, seed, jobs, diagnostics)
+    results.manifest["configuration"] = configuration
+    results.save(out)  # what was played is safe, whatever becomes of the rest
+    results.manifest["lower_bound"] = _outcome("lower bound", bound_record, chosen.problem)
+    if results.diagnostics is not None:
+        zs = (
+            sorted(set(results.diagnostics["normalisation"].drop_nulls()))
+            if results.diagnostics.height
+            else []
+        )
+        targets = _outcome("optimal policies", _targets_of, chosen.problem, zs)
+        if "reason" not in targets:
+            results.manifest["targets"] = targets
     _write(results, out)
 
 
@@ -107,14 +97,13 @@ def _targets_of(problem: "Problem", zs: list[float]) -> "Plain":
     return {"context_probs": problem.context_probs.tolist(), "n_arms": problem.n_arms, "at": at}
 
 
-def _outcome(awaited: "Future[Plain]", what: str) -> "Plain":
+def _outcome(what: str, function: "Callable[..., Plain]", *arguments: Any) -> "Plain":
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not awaited.done():
-        console.print(f"waiting for the {what}", highlight=False)
+    console.print(f"computing the {what}", highlight=False)
     try:
-        outcome = awaited.result()
+        outcome = function(*arguments)
     except Exception as error:  # a figure without its dashed line is no reason to lose a finished simulation
         outcome = {"reason": f"{type(error).__name__}: {error}"}
     if "reason" in outcome:

@@ -65,7 +65,7 @@ class _Labelled(NamedTuple):
 
 
 def _game(plan: Plan, directory: Path, workers: Workers) -> Game:
-    bound = Extra(BOUND, bound_record, (plan.problem, plan.runs), rehearsal=(plan.problem_of(0),))
+    bound = Extra(BOUND, bound_record, (plan.problem, plan.runs))
     return Game(plan, Store(directory, plan, workers.count), (bound,))
 
 

@@ -34,14 +34,12 @@ class Extra:
         name: of the task.
         function: what computes it.
         arguments: of the function.
-        rehearsal: arguments of a short call that compiles what `function` needs.
 
     """
 
     name: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    rehearsal: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Game:
     extras: tuple[Extra, ...] = ()
 
     def tasks(self) -> list[Block | str]:
-        """Everything to be done, extras first: they take longest to compile."""
+        """Everything to be done, extras first."""
         return [*(extra.name for extra in self.extras), *blocks(self.plan)]
 
 
@@ -98,7 +96,7 @@ def play(games: Sequence[Game], workers: Workers, progress: Progress) -> None:
             games[place].sink.finish()
     if tasks and workers.share_compiled_code:
         progress.compiling()
-        _do_all(workers, _compile_ahead([game for place, game in enumerate(games) if left[place]]))
+        _do_all(workers, compile_tasks(game.plan for place, game in enumerate(games) if left[place]))
     progress.start()
     with closing(workers.do(tasks)) as outcomes:
         for key, outcome in outcomes:
@@ -116,16 +114,6 @@ def _task(game: Game, key: Key) -> Task:
         return block_task(game.plan, key.task, key)
     (extra,) = (extra for extra in game.extras if extra.name == key.task)
     return Task(key, extra.function, extra.arguments)
-
-
-def _compile_ahead(games: Sequence[Game]) -> list[Task]:
-    """One task for each extra's function, and one for each compiled loop."""
-    rehearsals: dict[object, Task] = {}
-    for game in games:
-        for extra in game.extras:
-            task = Task(("compile", extra.name), extra.function, extra.rehearsal)
-            rehearsals.setdefault(extra.function, task)
-    return [*rehearsals.values(), *compile_tasks(game.plan for game in games)]
 
 
 def _do_all(workers: Workers, tasks: list[Task]) -> None:
