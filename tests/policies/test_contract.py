@@ -66,6 +66,7 @@ BAD = {
         "drawing": ["tracking", None],
         "test": ["glrt", None],
         "test_contexts": ["every", None],
+        "reset_at_phase": ["no", 1, None],
         "form": ["theory", None],
     },
     sb.RandUCB: {
