@@ -80,7 +80,7 @@ def _check_estimator(estimator: Estimator, ridge: Any, path: str) -> None:
     if not unset and not ((estimator.weights > 0) & (estimator.weights >= ridge)).all():
         raise ValueError(f"{path}.weights must be > 0 and at least the ridge: V is not positive definite")
     norms = [0.0 if unset else squared_norm(estimator, unit) for unit in np.eye(len(ridge))]
-    # V is at least νI, so these norms are at most 1/ν but for rounding, which features of very different sizes make large.
+    # V is at least νI, so these norms are at most 1/ν but for rounding, large where features differ in size.
     if not max(norms) <= LARGEST_ESTIMATE:
         raise ValueError(f"{path}.triangle must give V >= ridge: V is not positive definite")
     theta = np.zeros(len(ridge))
