@@ -2,7 +2,7 @@
 
 `jit` is for what is inlined where it is called: kernels, and the small functions they are made of. `jit_apart` is for
 what is long, or called from Python: compiled by itself and kept on disk. `jit_allocating` is for what makes arrays, or
-assigns one to a part of another.
+assigns one to a part of another; `jit_part` for the parts that such a function is made of.
 
 Sums may be reordered, so that they run in vector registers; NaN and infinity keep their meaning. Division by zero
 gives infinity, as in NumPy: a check in each division would keep loops from being vectorised.
@@ -57,6 +57,14 @@ def jit_allocating(function: F) -> F:
     return _compile(function, _nrt=True)
 
 
+def jit_part(function: F) -> F:
+    """Compile a function as a part of its callers, which share one copy; arrays may be assigned in it.
+
+    For the steps of something long: by itself, each would be compiled again in every function on the way up.
+    """
+    return function if DISABLE_JIT else cast(F, Kernel(function, counted=True, copied=False))
+
+
 def own_jit(function: F) -> F:
     """Compile a kernel of a policy of your own (`sb.jit`): like `jit`, but arrays may be made and assigned in it."""
     return function if DISABLE_JIT else cast(F, Kernel(function, counted=True))
@@ -68,11 +76,12 @@ class Kernel:
     The entry is compiled when Python calls for the first time: no one waits for it who does not.
     """
 
-    def __init__(self, function: Callable[..., object], counted: bool = False) -> None:
+    def __init__(self, function: Callable[..., object], counted: bool = False, copied: bool = True) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self.counted = counted
-        self.dispatcher = numba.njit(**INLINED | {"_nrt": counted})(function)
+        self.copied = copied
+        self.dispatcher = numba.njit(**INLINED | {"_nrt": counted, "forceinline": copied})(function)
         self._numba_type_ = types.Dispatcher(self.dispatcher)  # what numba takes this object for
         self._entry: Any = None
 
@@ -92,7 +101,7 @@ class Kernel:
         name = self.py_func.__qualname__
         if self.__module__ != "__main__" and getattr(home, name, None) is self:
             return name
-        return Kernel, (self.py_func, self.counted)
+        return Kernel, (self.py_func, self.counted, self.copied)
 
 
 def _compile(function: F, **options: Any) -> F:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit_allocating
+from solid_bandits._compile import jit_allocating, jit_part
 from solid_bandits._types import Floats, Ints
 from solid_bandits.allocation.interior import (
     BEST_LAM,
@@ -87,7 +87,7 @@ def make_allocation(n_contexts: int, n_arms: int, dim: int) -> tuple[Allocation,
     return solution, work
 
 
-@jit_allocating
+@jit_part
 def take_out(rest: Floats, direction: Floats, norm: float) -> None:
     """Remove the part along `direction` (of this norm) from every row of `rest`; `direction` becomes a unit vector."""
     for i in range(direction.shape[0]):
@@ -100,7 +100,7 @@ def take_out(rest: Floats, direction: Floats, norm: float) -> None:
                 rest[pair, i] -= part * direction[i]
 
 
-@jit_allocating
+@jit_part
 def reduce_problem(
     features: Floats, noise_std: float, means: Floats, work: AllocationWork
 ) -> tuple[int, int]:
@@ -159,7 +159,7 @@ def reduce_problem(
     return count, kept
 
 
-@jit_allocating
+@jit_part
 def set_out(work: AllocationWork, solution: Allocation, n: int, k: int, warm: bool) -> None:
     """Write a starting point: every share and multiplier positive, slacks and reduced costs to match."""
     v = work.vectors
@@ -185,7 +185,7 @@ def set_out(work: AllocationWork, solution: Allocation, n: int, k: int, warm: bo
         v[S, i] = 1.0 - v[PRICE, i] / (room * largest_price)
 
 
-@jit_allocating
+@jit_part
 def clear_residues(work: AllocationWork, bracket: Floats, n: int, k: int) -> None:
     """Set negligible shares in BEST_X to zero if the bracket stays narrow; scale BEST_X to be feasible."""
     v = work.vectors

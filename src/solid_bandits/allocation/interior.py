@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit_allocating
+from solid_bandits._compile import jit_part
 from solid_bandits._types import Floats, Ints
 from solid_bandits.linalg.triangular import cholesky_of_block, solve_block, solve_lower, solve_transposed
 from solid_bandits.linalg.vectors import dot
@@ -49,7 +49,7 @@ class AllocationWork(NamedTuple):
     """One row per quantity over pairs: X, S, ..."""
 
 
-@jit_allocating
+@jit_part
 def inform(work: AllocationWork, x: Floats, n: int, k: int) -> float:
     """Write K, u_iᵀβ_j, its square G and I at x; return the least I_j."""
     gram, kernel, info = work.gram, work.kernel, work.vectors[INFO]
@@ -81,7 +81,7 @@ def inform(work: AllocationWork, x: Floats, n: int, k: int) -> float:
     return least
 
 
-@jit_allocating
+@jit_part
 def longest_step(values: Floats, change: Floats, n: int, longest: float) -> float:
     """The largest step <= `longest` that keeps values + step * change >= 0."""
     for i in range(n):
@@ -90,7 +90,7 @@ def longest_step(values: Floats, change: Floats, n: int, longest: float) -> floa
     return longest
 
 
-@jit_allocating
+@jit_part
 def directions(work: AllocationWork, target: float, n: int) -> None:
     """Write the Newton directions towards complementary products equal to `target`."""
     v = work.vectors
@@ -106,7 +106,7 @@ def directions(work: AllocationWork, target: float, n: int) -> None:
         v[DLAM, j] = (target - v[LAM, j] * v[DT, j]) / v[T, j] - v[LAM, j]
 
 
-@jit_allocating
+@jit_part
 def newton_system(work: AllocationWork, n: int) -> None:
     """Factorise the reduced system and solve it for both parts of the direction: STEP_0 + target * STEP_1.
 
@@ -140,7 +140,7 @@ def newton_system(work: AllocationWork, n: int) -> None:
         solve_transposed(work.system_factor, v[row, :n])
 
 
-@jit_allocating
+@jit_part
 def minimise(work: AllocationWork, bracket: Floats, n: int, k: int) -> int:
     """Newton steps along the central path from the point in `work.vectors`, until the bracket is narrow.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from solid_bandits._compile import jit, jit_allocating
+from solid_bandits._compile import jit, jit_part
 from solid_bandits._types import Floats
 from solid_bandits.linalg.triangular import PIVOT_FLOOR
 from solid_bandits.linalg.vectors import best_arm, dot
@@ -13,7 +13,7 @@ HALVINGS = 200
 """Of an interval in the search for a multiplier: enough for any interval of floats; it ends at rounding."""
 
 
-@jit_allocating
+@jit_part
 def closest_in_ball(
     features: Floats,
     theta_bound: float,
@@ -63,14 +63,14 @@ def closest_in_ball(
     return best
 
 
-@jit_allocating
+@jit_part
 def eigenbasis(matrix: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues, all positive, and eigenvectors of W: rounding may leave those of a singular W at zero or below."""
     values, vectors = np.linalg.eigh(matrix)
     return np.maximum(values, PIVOT_FLOOR * max(values[-1], 1e-300)), np.ascontiguousarray(vectors)
 
 
-@jit_allocating
+@jit_part
 def ball_multiplier(v: Floats, theta: Floats, eigenvalues: Floats, radius: float, beta: Floats) -> float:
     """Closest alternative inside a ball, in the eigenbasis of M: the one-dimensional dual search.
 
@@ -129,7 +129,7 @@ def _ball_excess(
     return excess
 
 
-@jit_allocating
+@jit_part
 def ball_projection(matrix: Floats, point: Floats, bound: float, out: Floats, limit: float) -> float:
     """Write argmin ‖θ - point‖_matrix over ‖θ‖ <= bound into `out` if its squared distance, returned, is <= limit.
 
