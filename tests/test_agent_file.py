@@ -199,17 +199,24 @@ def test_a_state_moved_by_hand_is_refused(tmp_path):
         rewritten(path, lambda plain: plain["setting"].update(dim=4)),
         r"state.estimator.triangle must have shape \(4, 4\), got \(3, 3\)",
     )
-    _, path = saved("AOIDS", tmp_path)
+    agent, path = saved("OAM", tmp_path)
+    agent.decide(context=0)  # brings its tables up to date
+    agent.save(path)
     refused(rewritten(path, other_setting_dim), "contexts must have dim 4 as the setting has, got 3")
-    refused(rewritten(path, lambda plain: plain["contexts"].pop()), "state.tables.means must have shape")
+    refused(rewritten(path, lambda plain: plain["contexts"].pop()), "must have shape")
     refused(
         rewritten(path, twisted_table), "state.tables.sq_norms must be the norms that state.estimator gives"
     )
-    refused(rewritten(path, lambda plain: plain.update(contexts=None)), "contexts must be given: AOIDS plans")
+    refused(rewritten(path, negative_norm), "state.tables.sq_norms must be >= 0")
+    refused(rewritten(path, lambda plain: plain.update(contexts=None)), "contexts must be given: OAM plans")
 
 
 def other_setting_dim(plain):
     plain["setting"]["dim"] = 4
+
+
+def negative_norm(plain):
+    plain["state"]["tables"]["sq_norms"][0][0] = -1.0
 
 
 def twisted_table(plain):
@@ -423,7 +430,7 @@ def test_weights_below_the_ridge_are_refused(tmp_path):
         (("context_counts", 0), 10**6, "context_counts must sum to step"),
         (("phase",), 10**6, "state.phase must be one that the horizon can reach"),
         (("pulls", 0, 0), -1, "state.pulls must be whole numbers >= 0"),
-        (("tables", "sq_norms", 0, 0), -1.0, "sq_norms must be the norms"),
+        (("tables", "sq_norms", 0, 0), -1.0, "sq_norms must be >= 0"),
         (("tables", "sq_norms", 0, 0), 1e300, "sq_norms must be the norms"),
         (("tables", "waiting"), -1, "waiting must be whole numbers >= 0"),
     ],

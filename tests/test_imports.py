@@ -19,6 +19,7 @@ LAYERS = [
     ["linalg", "confidence"],
     ["alternatives", "problem"],
     ["allocation", "estimation", "problems", "bounds"],
+    ["kernels"],
     ["policies"],
     ["agent_file", "loop"],
     ["agent", "simulation"],

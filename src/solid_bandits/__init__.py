@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from solid_bandits.policies.ucb1 import UCB1 as UCB1
     from solid_bandits.problem import Problem as Problem
     from solid_bandits.results import Results as Results
+    from solid_bandits.setting import Setting as Setting
+    from solid_bandits.setting import Table as Table
     from solid_bandits.simulation import simulate as simulate
 
 __version__ = "0.1.0"
@@ -58,7 +60,9 @@ _HOMES = {
     "Problem": "problem",
     "Results": "results",
     "RandUCB": "policies.randucb",
+    "Setting": "setting",
     "Solid": "policies.solid.policy",
+    "Table": "setting",
     "confidence_radius": "confidence",
     "lower_bound": "bounds",
     "lower_bound_at": "bounds",

@@ -127,7 +127,7 @@ def test_without_a_bound_compare_says_why(monkeypatch, capsys, tmp_path):
 
 BAD = [
     (["compare", "toy", "--policy", "solidd"], "got 'solidd'; did you mean 'solid'?"),
-    (["compare", "toy", "--policy", "solid", "--policy", "solid"], "given twice"),
+    (["compare", "toy", "--policy", "solid", "--policy", "solid"], "named once"),
     (["compare", "toy", "--horizon", "0"], "horizon must be an integer >= 1, got 0"),
     (["compare", "toy", "--runs", "-3"], "runs must be an integer >= 1, got -3"),
     (["compare", "toy", "--seed", "-1"], "seed must be an integer >= 0, got -1"),

@@ -42,7 +42,7 @@ def test_the_catalogue_lists_every_policy_with_its_facts(name):
 def test_near_names_are_suggested():
     with pytest.raises(ValueError, match="did you mean 'lints-posterior'"):
         by_name(["lints-posteriour"], "toy", 3)
-    with pytest.raises(ValueError, match="given twice"):
+    with pytest.raises(ValueError, match="named once"):
         by_name(["solid", "solid"], "toy", 3)
     assert list(by_name(list(CATALOGUE), "toy", 3)) == [entry.label for entry in CATALOGUE.values()]
 

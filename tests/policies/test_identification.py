@@ -12,6 +12,7 @@ from solid_bandits.policies.identification import (
     best_of_rows,
     is_identified,
     least_positive_gap,
+    make_past_norms,
     matched_distance,
 )
 
@@ -43,8 +44,12 @@ def test_the_distance_is_that_of_the_nearest_model_with_another_best_arm(n_arms,
     for threshold in (0.3 * exact, 0.99 * exact, 1.01 * exact, 3 * exact):
         if np.isfinite(threshold):
             found = alternative_distance(estimator, arms, theta, work, threshold)
-            assert found == exact or exact <= found <= threshold
-            assert is_identified(estimator, arms, theta, work, threshold) == (exact > threshold)
+            assert found >= exact * (1 - 1e-12)
+            assert found <= max(exact * (1 + 1e-12), threshold)
+            past = make_past_norms(1, n_arms)
+            for _ in range(2):  # without norms of the past, and with them
+                identified = is_identified(estimator, arms, theta, work, past, 0, threshold)
+                assert identified == (exact > threshold)
 
 
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 10**6))

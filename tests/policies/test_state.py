@@ -98,10 +98,6 @@ BAD = {
         changed("estimator.rewards", lambda _: 0),
         r"estimator\.targets must be 0 before",
     ),
-    "a negative norm": (
-        changed("tables.sq_norms", entry(0, 0, value=-1.0)),
-        r"tables\.sq_norms must be >= 0",
-    ),
 }
 
 

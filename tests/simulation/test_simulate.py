@@ -113,7 +113,10 @@ BAD = [
     ({"seed": -1}, "seed must be an integer >= 0, got -1"),
     ({"jobs": 0}, "jobs must be an integer >= 1, got 0"),
     ({"policies": {}}, "policies must not be empty"),
-    ({"policies": {"x": sb.Solid}}, r"policies\['x'\] must be a policy such as Solid\(\), got "),
+    (
+        {"policies": {"x": sb.Solid}},
+        r"policies\['x'\] must be an object, got the class Solid; give Solid\(\)",
+    ),
 ]
 
 

@@ -81,17 +81,25 @@ def update(agent: RandUCBAgent, features: Floats, reward: float) -> None:
 
 @jit
 def exceeds(params: RandUCBParams, noise_std: float, step: int, width: float) -> float:
-    """P(width of step t > `width`)."""
+    """P(width of step t > `width`), for a temperature > 0."""
     beyond = (width / noise_std) ** 2 - params.growth * math.log(step)
-    if beyond <= 0.0:
-        return 1.0
-    return math.exp(-beyond / (2.0 * params.temperature)) if params.temperature > 0.0 else 0.0
+    return math.exp(-beyond / (2.0 * params.temperature)) if beyond > 0.0 else 1.0
 
 
 @jit
 def is_steeper(norm: float, other: float) -> bool:
     """Whether a line is steeper by more than rounding; if not, copies of an arm are one line, the first one's."""
     return norm > (1.0 + TIE) * other
+
+
+@jit
+def is_crossed_first(
+    mean: float, norm: float, here: float, other_mean: float, other_norm: float, crossing: float
+) -> bool:
+    """Whether a line is crossed before another one found earlier, `crossing`, infinite where there is none."""
+    if crossing < np.inf and not is_steeper(norm, other_norm) and not is_steeper(other_norm, norm):
+        return mean > other_mean + TIE * abs(mean)  # parallel: the higher one, and of copies the earlier one
+    return here < crossing or (here == crossing and is_steeper(norm, other_norm))
 
 
 @jit_apart
@@ -120,13 +128,13 @@ def share_envelope(
             if ahead or (level and is_steeper(norms[arm], norms[top])):
                 top = arm
     mass = 1.0
-    while True:
+    while params.temperature > 0.0:
         steeper = -1
         crossing = np.inf
         for arm in range(out.shape[0]):
             if available[arm] and is_steeper(norms[arm], norms[top]):
                 here = (means[top] - means[arm]) / (norms[arm] - norms[top])
-                if here < crossing or (here == crossing and is_steeper(norms[arm], norms[steeper])):
+                if is_crossed_first(means[arm], norms[arm], here, means[steeper], norms[steeper], crossing):
                     steeper, crossing = arm, here
         if steeper < 0:
             break
@@ -186,7 +194,7 @@ class RandUCB(DecisionPolicy):
 
     E_t is exponential with mean 2τ, so that at τ = 1 a model at squared distance D from the estimate is considered with
     probability exp(-D / 2σ²), as Thompson sampling does; but one number is drawn for all directions, so
-    the policy explores far less. Nothing is proved of these parameters; docs/defaults.md has what was measured.
+    the policy explores far less. Nothing is proved of these parameters; docs/randucb.md has what was measured.
     The arm's probability is known exactly. A decision takes O(K d²) for K arms, a reward O(d²).
 
     Args:

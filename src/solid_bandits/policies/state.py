@@ -101,6 +101,8 @@ def check_tables(agent: Any) -> None:
     estimator: Estimator = agent.state.estimator
     features = agent.table.features
     waiting = tables.waiting.item()
+    if (tables.sq_norms < 0).any():
+        raise ValueError("state.tables.sq_norms must be >= 0")
     if waiting <= len(tables.directions):  # otherwise norms are computed anew, whatever they are
         rows = np.linalg.solve(estimator.triangle.T, features.reshape(-1, features.shape[2]).T)
         norms = (rows**2 / estimator.weights[:, None]).sum(axis=0).reshape(tables.sq_norms.shape)
