@@ -20,6 +20,7 @@ from solid_bandits.agent_file import AgentFile, PathLike, read_agent, write_agen
 from solid_bandits.estimation.estimator import Estimator, squared_norm, write_theta
 from solid_bandits.policies import contract
 from solid_bandits.policies.contract import CompiledAgent, Policy, kernels
+from solid_bandits.policies.own_kernels import compiling
 from solid_bandits.policies.plain import PlainAgent, as_policy
 from solid_bandits.policies.state import check_tables, fill_state, state_to_plain
 from solid_bandits.setting import LARGEST_FEATURE, check_features, make_setting, make_table
@@ -141,6 +142,10 @@ class Agent:
             self._decide: Any = getattr(_decide, "py_func", _decide)
             self._learn: Any = getattr(_learn, "py_func", _learn)
             return
+        with compiling(self.policy, self._compiled, lambda: kernels(type(self._compiled))):
+            self._compile()
+
+    def _compile(self) -> None:
         self._held = _hold(self._compiled)
         # Compiled for these types once, so that no call has to find out what it was given.
         held = typeof(self._held)  # type: ignore[no-untyped-call]
@@ -186,6 +191,11 @@ class Agent:
         probabilities = np.zeros(arms.shape[0])
         with self._lock:
             arm, explored, known = self._decide(self._held, place, arms, mask, probabilities)
+        if not (0 <= arm < arms.shape[0] and mask[arm]):  # a policy of a user's own
+            raise ValueError(
+                f"{type(self.policy).__name__}'s kernel act must return an available arm from 0 to {len(mask) - 1}, "
+                f"got {arm}"
+            )
         if self._certain:
             probabilities[arm] = 1.0
             known = True

@@ -6,7 +6,8 @@ import numpy as np
 
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Bools, Floats, Ints, Plain, Words
-from solid_bandits.policies.contract import CompiledAgent, Policy, act, start, update
+from solid_bandits.policies.contract import CompiledAgent, Policy, act, kernels, start, update
+from solid_bandits.policies.own_kernels import compiling
 from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.problem import Problem
 from solid_bandits.stream import ENVIRONMENT, POLICY, make_stream, normal, uniform
@@ -36,10 +37,11 @@ class Trace(NamedTuple):
 @jit_apart
 def _loop(
     agent: CompiledAgent, truth: Truth, trace: Trace, environment: Words, first: int, last: int
-) -> None:
+) -> tuple[int, int]:
     """Play from checkpoint `first` - 1 (the start, if 0) to checkpoint `last` - 1.
 
-    One context and one noise are drawn per step, whatever the policy does.
+    One context and one noise are drawn per step, whatever the policy does. Returns the step at which the policy named
+    an arm that is none, and that arm; (0, 0) if it never did.
     """
     step = trace.steps[first - 1] if first > 0 else 0
     regret = trace.regret[first - 1] if first > 0 else 0.0
@@ -55,17 +57,28 @@ def _loop(
                 context += 1
             arms = truth.features[context]
             arm, explores = act(agent, context, arms, truth.available)
+            if not 0 <= arm < arms.shape[0]:
+                return step, arm
             update(agent, context, arm, arms[arm], truth.means[context, arm] + noise)
             regret += truth.gaps[context, arm]
             if explores:
                 explored += 1
         trace.regret[checkpoint] = regret
         trace.explored[checkpoint] = explored
+    return 0, 0
 
 
-def _loop_of(agent: CompiledAgent) -> Any:
+def _advance(policy: Policy, run: tuple[CompiledAgent, Truth, Trace, Words], first: int, last: int) -> None:
     """The loop, compiled; the same text run by Python for a policy in plain Python."""
-    return getattr(_loop, "py_func", _loop) if isinstance(agent, PlainAgent) else _loop
+    agent, truth, trace, environment = run
+    loop: Any = getattr(_loop, "py_func", _loop) if isinstance(agent, PlainAgent) else _loop
+    with compiling(policy, agent, lambda: kernels(type(agent))):
+        step, arm = loop(agent, truth, trace, environment, first, last)
+    if step > 0:
+        raise ValueError(
+            f"{type(policy).__name__}'s kernel act must return an arm from 0 to {len(truth.available) - 1}, got {arm} "
+            f"at step {step}"
+        )
 
 
 def checkpoints(horizon: int, count: int = 200) -> Ints:
@@ -78,19 +91,20 @@ def checkpoints(horizon: int, count: int = 200) -> Ints:
 
 def play(problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints) -> Trace:
     """Run number `run` of a policy: its contexts and noise depend on seed and run only, not on the policy."""
-    agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps)
-    _loop_of(agent)(agent, truth, trace, environment, 0, len(steps))
-    return trace
+    begun = _begin(problem, policy, horizon, seed, run, steps)
+    _advance(policy, begun, 0, len(steps))
+    return begun[2]
 
 
 def play_recorded(
     problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints
 ) -> tuple[Trace, list[Plain]]:
     """The same run, with the policy's diagnostics at each checkpoint where it shows any."""
-    agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps)
+    begun = _begin(problem, policy, horizon, seed, run, steps)
+    agent, _, trace, _ = begun
     rows = []
     for checkpoint in range(len(steps)):
-        _loop_of(agent)(agent, truth, trace, environment, checkpoint, checkpoint + 1)
+        _advance(policy, begun, checkpoint, checkpoint + 1)
         diagnostics = policy.diagnostics(agent)
         if diagnostics is not None:
             rows.append({"run": run, "step": int(steps[checkpoint]), **diagnostics})

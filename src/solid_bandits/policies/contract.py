@@ -26,11 +26,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 from numba.extending import overload
 
 from solid_bandits._cache import note_modules
 from solid_bandits._compile import INLINED
 from solid_bandits._types import Bools, Floats, Plain, Words
+from solid_bandits.policies.own_kernels import check_kernels, same_kernels
 from solid_bandits.setting import Setting, Table
 
 
@@ -218,15 +220,46 @@ def start(policy: Policy, setting: Setting, table: Table | None, stream: Words) 
 
 def _known(policy: Policy, agent: CompiledAgent) -> CompiledAgent:
     """An agent whose kernels are registered: those of a policy from elsewhere come with it, into any process."""
+    own = getattr(policy, "kernels", None)
+    if own is None and type(agent) in _KERNELS:
+        return agent
+    name = type(policy).__name__
+    if not isinstance(own, Kernels):
+        raise ValueError(f"{name}.kernels must be sb.Kernels(act, update), got {own!r}")
+    if not isinstance(agent, tuple) or not hasattr(agent, "_fields"):
+        raise ValueError(f"{name}.start must return a named tuple of numbers and arrays, got {agent!r}")
     if type(agent) not in _KERNELS:
-        own = getattr(policy, "kernels", None)
-        name = type(policy).__name__
-        if not isinstance(own, Kernels):
-            raise ValueError(f"{name}.kernels must be sb.Kernels(act, update), got {own!r}")
-        if not isinstance(agent, tuple) or not hasattr(agent, "_fields"):
-            raise ValueError(f"{name}.start must return a named tuple of numbers and arrays, got {agent!r}")
+        _check_state(name, agent)
+        check_kernels(name, own, "table" in agent._fields)
         _register(type(agent), own)
+    elif not same_kernels(own[:3], _KERNELS[type(agent)][:3]):
+        # Compiled code is found by the type: it would be that of the other kernels.
+        raise ValueError(
+            f"{name}.start must return an agent of a type of its own, got {type(agent).__name__}, which has other "
+            "kernels already; define the named tuple again, or give each policy its own"
+        )
     return agent
+
+
+def _check_state(policy: str, agent: Any) -> None:
+    """Refuse an agent of a user's own whose state could not be carried from one step to the next."""
+    if not isinstance(getattr(agent, "state", None), tuple) or not hasattr(agent.state, "_fields"):
+        raise ValueError(
+            f"{policy}.start must return a named tuple with a field `state`, itself a named tuple of arrays, got "
+            f"{agent!r}"
+        )
+
+    def check(state: Any, path: str) -> None:
+        for name, value in state._asdict().items():
+            if isinstance(value, tuple) and hasattr(value, "_fields"):
+                check(value, f"{path}.{name}")
+            elif not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
+                raise ValueError(
+                    f"{policy}.start must return arrays of numbers in {path}, got {value!r} as {name}; a number that "
+                    f"changes is np.array({value!r})"
+                )
+
+    check(agent.state, "state")
 
 
 def require_bound(policy: str, setting: Setting) -> None:

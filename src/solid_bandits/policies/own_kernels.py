@@ -1,0 +1,155 @@
+"""What is wrong with the kernels of a policy of a user's own, said of the user's line and not of ours."""
+
+# mypy: allow-untyped-calls
+
+import inspect
+import linecache
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.errors import NumbaError
+
+from solid_bandits._compile import Kernel
+
+_OURS = (Path(__file__).parents[1], Path(numba.__file__).parent)
+_PLACE = re.compile(r" at (?P<file>\S[^\n]*?) \((?P<line>\d+)\)")
+_CALL = re.compile(r"^Cannot bind .* to signature '(?P<names>.*)' due to \"TypeError: (?P<why>.*)\"")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def check_kernels(policy: str, kernels: Any, takes_context: bool) -> None:
+    """Refuse kernels that are not compiled, or take other arguments than they are given."""
+    asked = ("agent", "context") if takes_context else ("agent", "arms", "available")
+    told = ("agent", "context", "arm", "reward") if takes_context else ("agent", "features", "reward")
+    for name, wanted in (("act", asked), ("update", told), ("probabilities", (*asked, "out"))):
+        kernel = getattr(kernels, name)
+        if kernel is None and name == "probabilities":
+            continue
+        function = getattr(kernel, "py_func", kernel if inspect.isfunction(kernel) else None)
+        if function is None or (function is kernel and not numba.config.DISABLE_JIT):  # type: ignore[attr-defined]
+            raise ValueError(
+                f"{policy}.kernels must have an {name} compiled by sb.jit, got {kernel!r}; for plain Python give an "
+                "object with act and update instead"
+            )
+        try:
+            inspect.signature(function).bind(*wanted)
+        except TypeError as error:
+            raise ValueError(
+                f"{policy}'s kernel {function.__name__} must take ({', '.join(wanted)}), got "
+                f"{inspect.signature(function)} ({error})"
+            ) from None
+
+
+def same_kernels(one: Any, other: Any) -> bool:
+    """Whether two sets of kernels are the same, or copies that came to this process at different times."""
+    return all(_same(first, second) for first, second in zip(one, other, strict=True))
+
+
+def _same(one: Any, other: Any) -> bool:
+    one, other = getattr(one, "py_func", one), getattr(other, "py_func", other)
+    if one is other or not (inspect.isfunction(one) and inspect.isfunction(other)):
+        return one is other or (
+            type(one) is type(other) and isinstance(one, int | float | str) and one == other
+        )
+    cells = [[cell.cell_contents for cell in function.__closure__ or ()] for function in (one, other)]
+    return (
+        one.__code__ == other.__code__
+        and len(cells[0]) == len(cells[1])
+        and all(_same(first, second) for first, second in zip(*cells, strict=True))
+    )
+
+
+@contextmanager
+def compiling(policy: Any, agent: Any, kernels: Callable[[], Any]) -> Iterator[None]:
+    """Where numba cannot compile a user's kernel, raise a ValueError that says where in it and why."""
+    try:
+        yield
+    except NumbaError:
+        reason = _reason(type(policy).__name__, agent, kernels())
+        if reason is None:
+            raise
+        raise ValueError(reason) from None
+
+
+def _reason(policy: str, agent: Any, kernels: Any) -> str | None:
+    """What one of the kernels cannot be compiled for, tried one by one; None where all can."""
+    table = getattr(agent, "table", None)
+    dim = (
+        table.features.shape[2]
+        if table is not None
+        else agent.setting.dim
+        if hasattr(agent, "setting")
+        else 1
+    )
+    shown, own = np.zeros((1, dim)), np.zeros((1, dim))
+    shown.flags.writeable = False  # as a problem's features are
+    for arms in (shown, own):
+        mask, floats = np.ones(1, dtype=np.bool_), np.zeros(1)
+        asked: tuple[Any, ...] = (agent, 0) if kernels.takes_context else (agent, arms, mask)
+        told: tuple[Any, ...] = (agent, 0, 0, 0.0) if kernels.takes_context else (agent, arms[0], 0.0)
+        for name, arguments in (("act", asked), ("update", told), ("probabilities", (*asked, floats))):
+            kernel = getattr(kernels, name)
+            if kernel is None:
+                continue
+            dispatcher = kernel.dispatcher if isinstance(kernel, Kernel) else kernel
+            signature = tuple(numba.typeof(one) for one in arguments)
+            function = dispatcher.py_func
+            try:
+                dispatcher.compile(signature)
+            except NumbaError as error:
+                return f"{policy}'s kernel {function.__name__} cannot be compiled: {_said(error, function)}"
+            result = dispatcher.overloads[signature].signature.return_type
+            complaint = _complaint(name, result)
+            if complaint:
+                place = _shown(function.__code__.co_filename, function.__code__.co_firstlineno)
+                return f"{policy}'s kernel {function.__name__} {complaint}, got {result} ({place})"
+    return None
+
+
+def _complaint(name: str, result: Any) -> str | None:
+    """What is wrong with what a kernel returns."""
+    if name == "act":
+        pair = isinstance(result, types.BaseTuple) and len(result) == 2
+        if not (pair and isinstance(result[0], types.Integer) and isinstance(result[1], types.Boolean)):
+            return "must return an arm and whether it explored, such as `return arm, False`"
+    if name == "probabilities" and not isinstance(result, types.Boolean):
+        return "must return whether it wrote the probabilities"
+    return None
+
+
+def _said(error: NumbaError, function: Any) -> str:
+    """Numba's complaint in one line, and the innermost line of the user's that it is about."""
+    text = _COLOUR.sub("", str(error))
+    lines = [
+        line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("Failed ")
+    ]
+    message = lines[0] if lines else type(error).__name__
+    if message.endswith("found for signature:") and len(lines) > 1:
+        message = f"{message.removesuffix(' for signature:')} for {lines[1].removeprefix('>>> ')}"
+    call = _CALL.search(message)
+    if call:
+        names = re.findall(r"[(,] ?(\w+)(?=[:,)=])", call["names"])
+        message = f"a call must give ({', '.join(names)}): {call['why']}"
+    found = [(place["file"], int(place["line"])) for place in _PLACE.finditer(text)]
+    if error.loc is not None:  # type: ignore[attr-defined]
+        found.append((error.loc.filename, error.loc.line))  # type: ignore[attr-defined]
+    found.append((function.__code__.co_filename, function.__code__.co_firstlineno))
+    file, line = next((file, line) for file, line in found if not _is_ours(file))
+    return f"{message} ({_shown(file, line)})"
+
+
+def _is_ours(file: str) -> bool:
+    return any(Path(file).is_relative_to(place) for place in _OURS)
+
+
+def _shown(file: str, line: int) -> str:
+    near = os.path.relpath(file) if Path(file).is_relative_to(Path.cwd()) else file
+    text = linecache.getline(file, line).strip()
+    return f"{near}, line {line}: {text}" if text else f"{near}, line {line}"
