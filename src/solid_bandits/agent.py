@@ -1,5 +1,6 @@
 """A policy at work, one decision at a time: for rewards that come from the world and not from a simulation."""
 
+import copy
 import os
 import threading
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ from solid_bandits.agent_file import AgentFile, PathLike, read_agent, write_agen
 from solid_bandits.estimation.estimator import Estimator, squared_norm, write_theta
 from solid_bandits.policies import contract
 from solid_bandits.policies.contract import CompiledAgent, Policy, kernels
-from solid_bandits.policies.own_kernels import compiling
+from solid_bandits.policies.own import OwnPolicyError, compiling
 from solid_bandits.policies.plain import PlainAgent, as_policy
 from solid_bandits.policies.state import check_tables, fill_state, state_to_plain
 from solid_bandits.setting import LARGEST_FEATURE, check_features, make_setting, make_table
@@ -192,9 +193,13 @@ class Agent:
         with self._lock:
             arm, explored, known = self._decide(self._held, place, arms, mask, probabilities)
         if not (0 <= arm < arms.shape[0] and mask[arm]):  # a policy of a user's own
-            raise ValueError(
+            raise OwnPolicyError(
                 f"{type(self.policy).__name__}'s kernel act must return an available arm from 0 to {len(mask) - 1}, "
                 f"got {arm}"
+            )
+        if known is None:
+            raise OwnPolicyError(
+                f"{type(self.policy).__name__}'s kernel probabilities must return whether it wrote them, got None"
             )
         if self._certain:
             probabilities[arm] = 1.0
@@ -249,12 +254,22 @@ class Agent:
 
     def save(self, path: PathLike) -> None:
         """Write one JSON file of plain numbers: policy, setting, table, state and version."""
+        if isinstance(self._compiled, PlainAgent):
+            raise ValueError(
+                "policy must keep its state in arrays to be saved, got the plain Python of "
+                f"{type(self._compiled.player).__name__}; pickle the agent instead"
+            )
         write_agent(path, self._content())
 
     @classmethod
-    def load(cls, path: PathLike) -> "Agent":
-        """Read what `save` wrote; the same decisions follow. Nothing is imported or run on behalf of the file."""
-        content = read_agent(path)
+    def load(cls, path: PathLike, policy: Policy | None = None) -> "Agent":
+        """Read what `save` wrote; the same decisions follow. Nothing is imported or run on behalf of the file.
+
+        Args:
+            path: of the file.
+            policy: where it is one of your own, the policy that was saved, with the same parameters.
+        """
+        content = read_agent(path, policy)
         try:
             return cls._restored(content)
         except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
@@ -262,7 +277,10 @@ class Agent:
 
     def _content(self) -> AgentFile:
         with self._lock:
-            state = state_to_plain(self._compiled.state)
+            if isinstance(self._compiled, PlainAgent):
+                state = copy.deepcopy(self._compiled.player)
+            else:
+                state = state_to_plain(self._compiled.state)
         table = None if self._table is None else self._table.features
         return AgentFile(self.policy, self._setting, table, state)
 
@@ -277,6 +295,9 @@ class Agent:
             theta_bound=setting.theta_bound or None,
             horizon=setting.horizon or None,
         )
+        if isinstance(agent._compiled, PlainAgent):
+            agent._compiled.player = state
+            return agent
         fill_state(agent._compiled.state, state)
         check_tables(agent._compiled)
         policy.check_state(agent._compiled)

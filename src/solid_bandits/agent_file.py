@@ -27,7 +27,8 @@ class AgentFile(NamedTuple):
     setting: Setting
     contexts: Floats | None
     """Features of the table, where the agent has one."""
-    state: Plain
+    state: Any
+    """Nested tables of numbers; in a copy of an agent in plain Python, the object itself."""
 
 
 def write_agent(path: PathLike, content: AgentFile) -> None:
@@ -45,8 +46,11 @@ def write_agent(path: PathLike, content: AgentFile) -> None:
         raise ValueError(f"agent file {os.fspath(path)!r} cannot be written ({_reason(error)})") from None
 
 
-def read_agent(path: PathLike) -> AgentFile:
-    """Read the file; a ValueError says what is wrong with it. The state is checked by who knows its policy."""
+def read_agent(path: PathLike, own: Policy | None = None) -> AgentFile:
+    """Read the file; a ValueError says what is wrong with it. The state is checked by who knows its policy.
+
+    `own` is the policy that was saved where it is not one of this package.
+    """
     name = repr(os.fspath(path))
     try:
         plain = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -70,7 +74,8 @@ def read_agent(path: PathLike) -> AgentFile:
             raise ValueError("its state belongs to another policy, setting or table")
         contexts = plain["contexts"]
         table = None if contexts is None else check_features("contexts", contexts, "contexts", "arms", "dim")
-        policy, setting = _policy(plain["policy"]), _setting(plain["setting"])
+        policy = _policy(plain["policy"]) if own is None else _own(plain["policy"], own)
+        setting = _setting(plain["setting"])
         if table is not None and table.shape[2] != setting.dim:
             raise ValueError(f"contexts must have dim {setting.dim} as the setting has, got {table.shape[2]}")
         return AgentFile(policy, setting, table, plain["state"])
@@ -93,11 +98,24 @@ def _policy(plain: Any) -> Policy:
     if not isinstance(plain, dict):
         raise ValueError("policy must be a table of parameters")
     parameters = dict(plain)
-    kind = CLASSES[_check.choice("policy.kind", parameters.pop("kind", None), CLASSES)]
+    try:
+        kind = CLASSES[_check.choice("policy.kind", parameters.pop("kind", None), CLASSES)]
+    except ValueError as error:
+        raise ValueError(f"{error}; give one of your own to Agent.load(path, policy=...)") from None
     known = {field.name for field in fields(kind)}
     if set(parameters) != known:
         raise ValueError(f"policy must have the parameters {', '.join(sorted(known))}")
     return kind(**parameters)
+
+
+def _own(plain: Any, policy: Policy) -> Policy:
+    """The policy that a user gave, if it is the one that the file describes."""
+    if not isinstance(policy, Policy):
+        raise ValueError(f"policy must be the one that was saved, got {policy!r}")
+    given = json.loads(json.dumps(policy.describe()))
+    if plain != given:
+        raise ValueError(f"policy must be the one that was saved, {plain}, got {given}")
+    return policy
 
 
 def _setting(plain: Any) -> Setting:

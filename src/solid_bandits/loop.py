@@ -7,7 +7,7 @@ import numpy as np
 from solid_bandits._compile import jit_apart
 from solid_bandits._types import Bools, Floats, Ints, Plain, Words
 from solid_bandits.policies.contract import CompiledAgent, Policy, act, kernels, start, update
-from solid_bandits.policies.own_kernels import compiling
+from solid_bandits.policies.own import OwnPolicyError, compiling
 from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.problem import Problem
 from solid_bandits.stream import ENVIRONMENT, POLICY, make_stream, normal, uniform
@@ -75,7 +75,7 @@ def _advance(policy: Policy, run: tuple[CompiledAgent, Truth, Trace, Words], fir
     with compiling(policy, agent, lambda: kernels(type(agent))):
         step, arm = loop(agent, truth, trace, environment, first, last)
     if step > 0:
-        raise ValueError(
+        raise OwnPolicyError(
             f"{type(policy).__name__}'s kernel act must return an arm from 0 to {len(truth.available) - 1}, got {arm} "
             f"at step {step}"
         )

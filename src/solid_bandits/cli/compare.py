@@ -1,8 +1,8 @@
 """`solid-bandits compare`: policies on one problem."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -11,9 +11,11 @@ from solid_bandits.cli.problems import Chosen, takes_problem
 
 if TYPE_CHECKING:
     from solid_bandits._types import Plain
-    from solid_bandits.policies.contract import Policy
+    from solid_bandits.cli.progress import Display
     from solid_bandits.problem import Problem
     from solid_bandits.results import Results
+    from solid_bandits.simulation import Block, Plan
+    from solid_bandits.simulation.playing import Key
 
 DEFAULT_POLICIES = ["solid", "randucb", "linucb", "lints", "lints-posterior"]
 
@@ -55,7 +57,8 @@ def compare(
         for module in import_ or []:
             import_policies(module)
         played = by_name(policy or DEFAULT_POLICIES, chosen.kind, chosen.problem.n_arms)
-        configuration = Plan(chosen.problem, played, horizon, runs, seed, diagnostics).configuration()
+        plan = Plan(chosen.problem, played, horizon, runs, seed, diagnostics)
+        configuration = plan.configuration()
         configuration["problem"]["name"] = chosen.name
         if jobs is not None:
             _check.integer("jobs", jobs, least=1)
@@ -63,7 +66,7 @@ def compare(
         check_free(out, configuration)
         check_writable(out)
 
-    results = _simulate_with_progress(chosen.problem, played, horizon, runs, seed, jobs, diagnostics)
+    results = _simulate(plan, jobs)
     results.manifest["configuration"] = configuration
     results.save(out)  # what was played is safe, whatever becomes of the rest
     results.manifest["lower_bound"] = _outcome("lower bound", bound_record, chosen.problem)
@@ -111,60 +114,46 @@ def _outcome(what: str, function: "Callable[..., Plain]", *arguments: Any) -> "P
     return outcome
 
 
-def _simulate_with_progress(
-    problem: "Problem",
-    policies: "Mapping[str, Policy]",
-    horizon: int,
-    runs: int,
-    seed: int,
-    jobs: int | None,
-    diagnostics: bool,
-) -> "Results":
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+def _simulate(plan: "Plan", jobs: int | None) -> "Results":
+    from solid_bandits.cli.progress import Display
+    from solid_bandits.policies.own import OwnPolicyError
+    from solid_bandits.simulation.memory import simulate_plan
+    from solid_bandits.workers import Processes, WorkersLostError
 
-    from solid_bandits.simulation import simulate
-    from solid_bandits.workers import WorkersLostError
-
-    console = Console(stderr=True)
-    console.print(
-        f"{problem!r}: {len(policies)} policies, {runs} runs of {horizon:,} steps each",
-        highlight=False,
-        soft_wrap=True,
-    )
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("compiling", total=1.0)
-
-        def show(fraction: float) -> None:
-            bar.update(task, completed=fraction, description="simulating" if fraction > 0 else "compiling")
-
+    with Display(Processes(jobs).count) as display:
+        display.say(
+            f"{plan.problem!r}: {len(plan.policies)} policies, {plan.runs} runs of {plan.horizon:,} steps each"
+        )
         try:
-            return simulate(
-                problem,
-                policies,
-                horizon,
-                runs=runs,
-                seed=seed,
-                jobs=jobs,
-                progress=show,
-                diagnostics=diagnostics,
-            )
-        except WorkersLostError as error:
+            return simulate_plan(plan, jobs, _Shown(plan, display))
+        except (WorkersLostError, OwnPolicyError) as error:
             raise typer.TyperException(str(error)) from None
+
+
+class _Shown:
+    """Shows how a plan's tasks go, with what they were estimated to take."""
+
+    def __init__(self, plan: "Plan", display: "Display") -> None:
+        self.plan = plan
+        self.display = display
+
+    def begin(self, tasks: "Sequence[Key]", kept: int) -> None:
+        self.display.begin(kept + len(tasks), kept, sum(map(self._seconds, tasks)))
+
+    def compiling(self, done: int, total: int) -> None:
+        self.display.compiling(done, total)
+
+    def start(self) -> None:
+        self.display.start()
+
+    def advance(self, key: "Key") -> None:
+        policy, _, runs = cast("Block", key.task)
+        self.display.advance(policy, self.plan.horizon * runs, self._seconds(key))
+
+    def _seconds(self, key: "Key") -> float:
+        from solid_bandits.experiments.estimate import task_seconds
+
+        return task_seconds(self.plan, key.task)
 
 
 def _write(results: "Results", out: Path) -> None:

@@ -56,6 +56,14 @@ class Display:
             self.bar.start()
             self.task = self.bar.add_task("compiling", total=tasks, completed=kept, speed="", left="")
 
+    def compiling(self, done: int, total: int) -> None:
+        """So many of the loops that the tasks need are compiled, or were found compiled."""
+        if self.live:
+            self.bar.update(self.task, description=f"compiling, {done} of {total}")
+        elif done == 0 or time.monotonic() - self.last_line >= SECONDS_BETWEEN_LINES:
+            self.last_line = time.monotonic()
+            self.say(f"compiling what is not compiled yet: {done} of {total}")
+
     def say(self, text: str) -> None:
         """Print a line."""
         self.console.print(text, highlight=False, soft_wrap=True, markup=False)

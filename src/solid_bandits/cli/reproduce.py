@@ -75,6 +75,7 @@ def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
     from solid_bandits._files import StoreError
     from solid_bandits.cli.progress import Display
     from solid_bandits.experiments.engine import play
+    from solid_bandits.policies.own import OwnPolicyError
     from solid_bandits.workers import WorkersLostError
 
     again = "finished tasks are saved; rerun to resume"
@@ -89,6 +90,8 @@ def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
                 f"interrupted after {display.done:,} of {display.tasks:,} tasks, saved in {out}; {again}"
             )
             raise
+        except OwnPolicyError as error:
+            raise typer.TyperException(str(error)) from None
         except WorkersLostError as error:
             raise typer.TyperException(f"{error}; {again}") from None
         except OSError as error:

@@ -23,8 +23,8 @@ class Progress(Protocol):
     def begin(self, tasks: int, kept: int, seconds: float) -> None:
         """So many tasks in all, so many of them kept from before; an estimate of the CPU seconds to come."""
 
-    def say(self, text: str) -> None:
-        """Something worth a line."""
+    def compiling(self, done: int, total: int) -> None:
+        """So many of the loops that the tasks need are compiled, or were found compiled."""
 
     def start(self) -> None:
         """Everything is compiled; the first task is about to begin."""
@@ -80,8 +80,8 @@ class _Told:
     def begin(self, tasks: Sequence[Key], kept: int) -> None:
         self.progress.begin(kept + len(tasks), kept, sum(map(self._seconds, tasks)))
 
-    def compiling(self) -> None:
-        self.progress.say("compiling what is not compiled yet (once per installation)")
+    def compiling(self, done: int, total: int) -> None:
+        self.progress.compiling(done, total)
 
     def start(self) -> None:
         self.progress.start()

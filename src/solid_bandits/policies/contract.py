@@ -32,7 +32,7 @@ from numba.extending import overload
 from solid_bandits._cache import note_modules
 from solid_bandits._compile import INLINED
 from solid_bandits._types import Bools, Floats, Plain, Words
-from solid_bandits.policies.own_kernels import check_kernels, same_kernels
+from solid_bandits.policies.own import check_kernels, same_kernels
 from solid_bandits.setting import Setting, Table
 
 

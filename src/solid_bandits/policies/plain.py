@@ -20,6 +20,7 @@ import numpy as np
 
 from solid_bandits._types import Bools, Floats, Plain, Words
 from solid_bandits.policies.contract import DecisionPolicy, Policy, register
+from solid_bandits.policies.own import OwnPolicyError
 from solid_bandits.setting import Setting
 
 
@@ -38,11 +39,11 @@ def act(agent: PlainAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
     """What the object chooses, checked; whether it explored is not known."""
     arm = agent.player.act(arms, available)
     if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
-        raise ValueError(
+        raise OwnPolicyError(
             f"{type(agent.player).__name__}.act must return an arm from 0 to {len(arms) - 1}, got {arm!r}"
         )
     if not available[arm]:
-        raise ValueError(f"{type(agent.player).__name__}.act must return an available arm, got {arm}")
+        raise OwnPolicyError(f"{type(agent.player).__name__}.act must return an available arm, got {arm}")
     return int(arm), False
 
 
@@ -58,7 +59,7 @@ def probabilities(agent: PlainAgent, arms: Floats, available: Bools, out: Floats
     found = np.asarray(agent.player.probabilities(arms, available), dtype=np.float64)
     name = type(agent.player).__name__
     if found.shape != out.shape or (found < 0).any() or abs(found.sum() - 1) > 1e-9:
-        raise ValueError(
+        raise OwnPolicyError(
             f"{name}.probabilities must return {len(out)} numbers >= 0 that sum to 1, got {found!r}"
         )
     out[:] = found

@@ -12,7 +12,7 @@ from solid_bandits.results import Results
 from solid_bandits.simulation.assembly import assemble, seconds_by_policy, versions
 from solid_bandits.simulation.block import Block, Played
 from solid_bandits.simulation.plan import Plan
-from solid_bandits.simulation.playing import Game, Key, play
+from solid_bandits.simulation.playing import Game, Key, Progress, play
 from solid_bandits.workers import Processes, Workers
 
 
@@ -46,7 +46,7 @@ class _Fraction:
     def begin(self, tasks: Sequence[Key], kept: int) -> None:
         self.report(0.0)
 
-    def compiling(self) -> None:
+    def compiling(self, done: int, total: int) -> None:
         pass
 
     def start(self) -> None:
@@ -91,11 +91,16 @@ def simulate(
         >>> final = results.final()
     """
     plan = Plan(problem, policies, horizon, runs, seed, diagnostics)
+    return simulate_plan(plan, jobs, _Fraction(runs * len(policies), progress or (lambda fraction: None)))
+
+
+def simulate_plan(plan: Plan, jobs: int | None, progress: Progress) -> Results:
+    """Play a plan into memory; who wants to know how it goes is told all of it."""
     workers: Workers = Processes(jobs)
     started = datetime.now(UTC)
     clock = time.perf_counter()
     memory = Memory()
-    play([Game(plan, memory)], workers, _Fraction(runs * len(policies), progress or (lambda fraction: None)))
+    play([Game(plan, memory)], workers, progress)
     manifest: Plain = {
         "format": FORMAT,
         "configuration": plan.configuration(),

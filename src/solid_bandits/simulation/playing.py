@@ -68,8 +68,8 @@ class Progress(Protocol):
     def begin(self, tasks: Sequence[Key], kept: int) -> None:
         """These tasks are to be done; so many others are kept from before."""
 
-    def compiling(self) -> None:
-        """What the tasks need is being compiled."""
+    def compiling(self, done: int, total: int) -> None:
+        """So many of the compiled loops that the tasks need are there, compiled now or found."""
 
     def start(self) -> None:
         """Everything is compiled; the first task is about to begin."""
@@ -95,8 +95,11 @@ def play(games: Sequence[Game], workers: Workers, progress: Progress) -> None:
         if not to_do_here:
             games[place].sink.finish()
     if tasks and workers.share_compiled_code:
-        progress.compiling()
-        _do_all(workers, compile_tasks(game.plan for place, game in enumerate(games) if left[place]))
+        loops = compile_tasks(game.plan for place, game in enumerate(games) if left[place])
+        progress.compiling(0, len(loops))
+        with closing(workers.do(loops)) as outcomes:
+            for count, _ in enumerate(outcomes, start=1):
+                progress.compiling(count, len(loops))
     progress.start()
     with closing(workers.do(tasks)) as outcomes:
         for key, outcome in outcomes:
@@ -114,9 +117,3 @@ def _task(game: Game, key: Key) -> Task:
         return block_task(game.plan, key.task, key)
     (extra,) = (extra for extra in game.extras if extra.name == key.task)
     return Task(key, extra.function, extra.arguments)
-
-
-def _do_all(workers: Workers, tasks: list[Task]) -> None:
-    with closing(workers.do(tasks)) as outcomes:
-        for _ in outcomes:
-            pass

@@ -24,6 +24,10 @@ _CALL = re.compile(r"^Cannot bind .* to signature '(?P<names>.*)' due to \"TypeE
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
+class OwnPolicyError(ValueError):
+    """Something in a policy of a user's own that will not do."""
+
+
 def check_kernels(policy: str, kernels: Any, takes_context: bool) -> None:
     """Refuse kernels that are not compiled, or take other arguments than they are given."""
     asked = ("agent", "context") if takes_context else ("agent", "arms", "available")
@@ -34,14 +38,14 @@ def check_kernels(policy: str, kernels: Any, takes_context: bool) -> None:
             continue
         function = getattr(kernel, "py_func", kernel if inspect.isfunction(kernel) else None)
         if function is None or (function is kernel and not numba.config.DISABLE_JIT):  # type: ignore[attr-defined]
-            raise ValueError(
+            raise OwnPolicyError(
                 f"{policy}.kernels must have an {name} compiled by sb.jit, got {kernel!r}; for plain Python give an "
                 "object with act and update instead"
             )
         try:
             inspect.signature(function).bind(*wanted)
         except TypeError as error:
-            raise ValueError(
+            raise OwnPolicyError(
                 f"{policy}'s kernel {function.__name__} must take ({', '.join(wanted)}), got "
                 f"{inspect.signature(function)} ({error})"
             ) from None
@@ -68,14 +72,14 @@ def _same(one: Any, other: Any) -> bool:
 
 @contextmanager
 def compiling(policy: Any, agent: Any, kernels: Callable[[], Any]) -> Iterator[None]:
-    """Where numba cannot compile a user's kernel, raise a ValueError that says where in it and why."""
+    """Where numba cannot compile a user's kernel, raise an error that says where in it and why."""
     try:
         yield
     except NumbaError:
         reason = _reason(type(policy).__name__, agent, kernels())
         if reason is None:
             raise
-        raise ValueError(reason) from None
+        raise OwnPolicyError(reason) from None
 
 
 def _reason(policy: str, agent: Any, kernels: Any) -> str | None:
@@ -106,22 +110,19 @@ def _reason(policy: str, agent: Any, kernels: Any) -> str | None:
             except NumbaError as error:
                 return f"{policy}'s kernel {function.__name__} cannot be compiled: {_said(error, function)}"
             result = dispatcher.overloads[signature].signature.return_type
-            complaint = _complaint(name, result)
-            if complaint:
+            if name == "act" and not _is_choice(result):
                 place = _shown(function.__code__.co_filename, function.__code__.co_firstlineno)
-                return f"{policy}'s kernel {function.__name__} {complaint}, got {result} ({place})"
+                return (
+                    f"{policy}'s kernel {function.__name__} must return an arm and whether it explored, such as "
+                    f"`return arm, False`, got {result} ({place})"
+                )
     return None
 
 
-def _complaint(name: str, result: Any) -> str | None:
-    """What is wrong with what a kernel returns."""
-    if name == "act":
-        pair = isinstance(result, types.BaseTuple) and len(result) == 2
-        if not (pair and isinstance(result[0], types.Integer) and isinstance(result[1], types.Boolean)):
-            return "must return an arm and whether it explored, such as `return arm, False`"
-    if name == "probabilities" and not isinstance(result, types.Boolean):
-        return "must return whether it wrote the probabilities"
-    return None
+def _is_choice(result: Any) -> bool:
+    """Whether a type is what `act` returns: an arm and whether it explored."""
+    pair = isinstance(result, types.BaseTuple) and len(result) == 2
+    return pair and isinstance(result[0], types.Integer) and isinstance(result[1], types.Boolean)
 
 
 def _said(error: NumbaError, function: Any) -> str:

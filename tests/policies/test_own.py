@@ -1,0 +1,253 @@
+"""Policies of a user's own, compiled: what is wrong with them is said of the user's line."""
+
+import copy
+import pickle
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import solid_bandits as sb
+
+
+class State(NamedTuple):
+    count: np.ndarray
+
+
+def make(act, update=None, probabilities=None, state=None, **kernels):
+    """A policy of these kernels, with a type of agents of its own."""
+
+    class OwnAgent(NamedTuple):
+        setting: sb.Setting
+        state: State
+
+    @dataclass(frozen=True)
+    class Own(sb.DecisionPolicy):
+        size: float = 1.0
+
+        def start(self, setting, stream):
+            return OwnAgent(setting, State(np.array(0)) if state is None else state)
+
+    Own.kernels = sb.Kernels(act, update or count_rewards, probabilities, **kernels)
+    return Own()
+
+
+@sb.jit
+def count_rewards(agent, features, reward):
+    agent.state.count[()] += 1
+
+
+@sb.jit
+def first_arm(agent, arms, available):
+    return 0, False
+
+
+@sb.jit
+def helper(x):
+    return x.foo  # the line of a helper
+
+
+@sb.jit
+def act_with_a_bad_helper(agent, arms, available):
+    return helper(arms.shape[0]), False
+
+
+@sb.jit
+def act_with_an_unknown_name(agent, arms, available):
+    return nowhere(arms), False  # noqa: F821
+
+
+@sb.jit
+def act_with_a_bad_call(agent, arms, available):
+    return sb.kernels.best_available(arms, available), False
+
+
+@sb.jit
+def act_that_writes(agent, arms, available):
+    arms[0, 0] = 1.0
+    return 0, False
+
+
+@sb.jit
+def act_without_explored(agent, arms, available):
+    return 0
+
+
+@sb.jit
+def act_of_a_float(agent, arms, available):
+    return 0.0, False
+
+
+@sb.jit
+def act_of_two(agent, arms):
+    return 0, False
+
+
+@sb.jit
+def bad_update(agent, features, reward):
+    agent.state.count.append(reward)
+
+
+@sb.jit
+def bad_probabilities(agent, arms, available, out):
+    out[0] = 1.0
+
+
+def plain_act(agent, arms, available):
+    return 0, False
+
+
+WRONG = {
+    "a helper's line": (
+        make(act_with_a_bad_helper),
+        r"Own's kernel act_with_a_bad_helper cannot be compiled: Unknown attribute 'foo' of type int64 "
+        r"\(.*test_own.py, line \d+: return x.foo  # the line of a helper\)",
+    ),
+    "an unknown name": (
+        make(act_with_an_unknown_name),
+        r"act_with_an_unknown_name cannot be compiled: .*'nowhere' is not defined \(.*test_own.py, line",
+    ),
+    "a call": (
+        make(act_with_a_bad_call),
+        r"a call must give \(arms, available, theta\): missing a required argument: 'theta' "
+        r"\(.*line \d+: return sb.kernels.best_available\(arms, available\), False\)",
+    ),
+    "features are not to be changed": (
+        make(act_that_writes),
+        r"(?i)cannot modify readonly array.*line \d+: arms\[0, 0\] = 1.0",
+    ),
+    "one number": (make(act_without_explored), "must return an arm and whether it explored, such as"),
+    "a float": (make(act_of_a_float), "must return an arm and whether it explored, such as"),
+    "the update": (
+        make(first_arm, bad_update),
+        r"kernel bad_update cannot be compiled: .*line \d+: agent.state",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_compiled_is_said_of_the_users_line(name):
+    policy, message = WRONG[name]
+    with pytest.raises(ValueError, match=message) as caught:
+        sb.simulate(sb.problems.toy(), {"own": policy}, horizon=10, runs=1, jobs=1)
+    assert "\n" not in str(caught.value)
+    assert "solid_bandits/" not in str(caught.value)
+
+
+def test_probabilities_must_say_whether_they_are_known():
+    agent = sb.Agent(make(first_arm, probabilities=bad_probabilities), dim=2, noise_std=1.0)
+    with pytest.raises(ValueError, match="kernel probabilities must return whether it wrote them, got None"):
+        agent.decide([[1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (make(plain_act), r"Own.kernels must have an act compiled by sb.jit, got <function plain_act"),
+        (make(act_of_two), r"act_of_two must take \(agent, arms, available\), got \(agent, arms\)"),
+        (make(first_arm, state=3.0), "Own.start must return a named tuple with a field `state`"),
+        (
+            make(first_arm, state=State(0.5)),
+            r"arrays of numbers in state, got 0.5 as count.* np.array\(0.5\)",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_before_it_is_compiled(policy, message):
+    with pytest.raises(ValueError, match=message):
+        sb.Agent(policy, dim=2, noise_std=1.0)
+
+
+@pytest.mark.parametrize("arm", [-1, 3, 10**12])
+def test_an_arm_that_is_none_is_refused(arm):
+    @sb.jit
+    def act(agent, arms, available):
+        return arm, False
+
+    policy = make(act)
+    with pytest.raises(ValueError, match=f"must return an arm from 0 to 2, got {arm} at step 1"):
+        sb.simulate(sb.problems.toy(), {"own": policy}, horizon=10, runs=1, jobs=1)
+    with pytest.raises(ValueError, match=f"must return an available arm from 0 to 2, got {arm}"):
+        sb.Agent(policy, dim=1, noise_std=1.0).decide(np.ones((3, 1)))
+
+
+def test_an_arm_that_is_not_available_is_refused():
+    agent = sb.Agent(make(first_arm), dim=1, noise_std=1.0)
+    assert agent.decide([[1.0], [2.0]]).arm == 0
+    with pytest.raises(ValueError, match="must return an available arm from 0 to 1, got 0"):
+        agent.decide([[1.0], [2.0]], available=[False, True])
+
+
+def test_two_policies_do_not_share_a_type_of_agents():
+    """Compiled code is found by the type: the second would play the first one's kernels."""
+
+    class Shared(NamedTuple):
+        state: State
+
+    @sb.jit
+    def second_arm(agent, arms, available):
+        return 1, False
+
+    @dataclass(frozen=True)
+    class First(sb.DecisionPolicy):
+        kernels = sb.Kernels(first_arm, count_rewards)
+
+        def start(self, setting, stream):
+            return Shared(State(np.array(0)))
+
+    @dataclass(frozen=True)
+    class Second(First):
+        kernels = sb.Kernels(second_arm, count_rewards)
+
+    assert sb.Agent(First(), dim=1, noise_std=1.0).decide([[1.0], [2.0]]).arm == 0
+    with pytest.raises(
+        ValueError, match=r"Second.start must return an agent of a type of its own, got Shared"
+    ):
+        sb.Agent(Second(), dim=1, noise_std=1.0)
+
+
+def test_an_agent_of_ones_own_is_saved_and_loaded_with_its_policy(tmp_path):
+    policy = make(first_arm)
+    agent = sb.Agent(policy, dim=1, noise_std=1.0)
+    for _ in range(3):
+        agent.learn(agent.decide([[1.0]]), 1.0)
+    agent.save(tmp_path / "agent.json")
+    again = sb.Agent.load(tmp_path / "agent.json", policy=policy)
+    assert again._compiled.state.count == 3
+    with pytest.raises(
+        ValueError, match=r"policy.kind must be one of .*, got 'Own'; give one of your own to Agent.load"
+    ):
+        sb.Agent.load(tmp_path / "agent.json")
+    with pytest.raises(ValueError, match=r"policy must be the one that was saved, .*1.0.*, got .*2.0"):
+        sb.Agent.load(tmp_path / "agent.json", policy=type(policy)(size=2.0))
+    with pytest.raises(ValueError, match="policy must be the one that was saved"):
+        sb.Agent.load(tmp_path / "agent.json", policy=sb.Greedy())
+
+
+class Counts:
+    """Plain Python."""
+
+    def __init__(self):
+        self.rewards = []
+
+    def act(self, arms, available):
+        return len(self.rewards) % len(arms)
+
+    def update(self, features, reward):
+        self.rewards.append(reward)
+
+
+def test_an_agent_in_plain_python_is_copied_and_pickled_but_not_saved(tmp_path):
+    agent = sb.Agent(Counts(), dim=1, noise_std=1.0)
+    arms = np.ones((3, 1))
+    agent.learn(agent.decide(arms), 0.5)
+    with pytest.raises(
+        ValueError, match="to be saved, got the plain Python of Counts; pickle the agent instead"
+    ):
+        agent.save(tmp_path / "agent.json")
+    assert not list(tmp_path.iterdir())
+    for other in (copy.copy(agent), copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert other.decide(arms).arm == 1
+        other.learn(other.decide(arms), 0.5)
+        assert other.decide(arms).arm == 2
+    assert agent.decide(arms).arm == 1
