@@ -253,12 +253,11 @@ _warned: list[str] = []
 
 
 def _warn(reason: str) -> None:
-    """Say once in a process that compiled code is not kept."""
+    """Say once in a process that something is wrong; everything works without a cache, but later."""
     if not _warned:
         _warned.append(reason)
         warnings.warn(
-            f"compiled code is not kept for the next process: {reason}; it is compiled again each time. Set "
-            f"{VARIABLE} to a folder of yours",
+            f"compiled code on disk is of no use: {reason}; it is compiled again. {VARIABLE} may name another folder",
             RuntimeWarning,
             stacklevel=2,
         )
