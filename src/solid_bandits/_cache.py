@@ -12,12 +12,15 @@ import pickle
 import platform
 import sys
 import tempfile
+import time
 import warnings
 from contextlib import suppress
-from functools import cache
+from functools import cache, reduce
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from numba.core import config, types
 
 from solid_bandits._sources import stamp
 
@@ -26,12 +29,28 @@ VARIABLE = "SOLID_BANDITS_CACHE"
 MOST_FILES = 600
 """Of compiled code; beyond it the ones that were not used for longest are removed, down to two thirds."""
 
-_modules: dict[type, frozenset[str]] = {}
+_ABANDONED = 3600.0
+"""Seconds after which a file that is not whole has nobody who writes it."""
+_PLAIN = (
+    types.Number,
+    types.Boolean,
+    types.NoneType,
+    types.UnicodeType,
+    types.Array,
+    types.Record,
+    types.Literal,
+    types.EnumMember,
+)
+"""Kinds of types whose words tell them from any other, in any process."""
+_OPTIONS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")
+"""Settings of numba that change what it makes."""
+
+_kernels: dict[type, tuple[Any, ...]] = {}
 
 
 def note_modules(agent_type: type, *kernels: Any) -> None:
-    """Remember where the kernels of a type of agents stand: code compiled for the type goes stale with them."""
-    _modules[agent_type] = frozenset(str(getattr(kernel, "__module__", "__main__")) for kernel in kernels)
+    """Remember the kernels of a type of agents: code compiled for the type goes stale with their modules."""
+    _kernels[agent_type] = kernels
 
 
 class DiskCache:
@@ -61,23 +80,30 @@ class DiskCache:
         if path is None:
             return None
         try:
-            content = path.read_bytes()
+            with path.open("rb") as file:
+                foreign = _is_open_to_others(os.fstat(file.fileno()))
+                content = file.read()
         except FileNotFoundError:
             return None
         except OSError as error:
             _warn(f"{path} cannot be read ({error.strerror})")
             return None
-        digest, data = content[:32], content[32:]
-        if hashlib.sha256(data).digest() != digest:
+        if foreign:
+            _warn(f"{path} belongs to someone else, or others may write to it")
+            return None
+        data = content[32:]
+        if _sealed(path, data) != content:
             _warn(f"{path} is damaged")
             return None
         try:
             from numba.core.compiler import CompileResult
 
-            result = CompileResult._rebuild(target_context, *pickle.loads(data))  # type: ignore[no-untyped-call]
-        except (
-            Exception
-        ) as error:  # whatever unpickling or another numba may raise: compiling again is always right
+            parts = pickle.loads(data)
+            made_for = (parts[1].modname, parts[1].qualname, tuple(parts[3].args))
+            if made_for != (self._function.__module__, self._function.__qualname__, tuple(sig)):
+                raise ValueError("it is another function's")
+            result = CompileResult._rebuild(target_context, *parts)  # type: ignore[no-untyped-call]
+        except Exception as error:  # whatever unpickling or another numba may raise: compiling again is right
             _warn(f"{path} cannot be used ({type(error).__name__}: {error})")
             return None
         with suppress(OSError):  # a folder that may only be read
@@ -97,18 +123,21 @@ class DiskCache:
             _warn(f"{self._function.__qualname__} cannot be kept ({type(error).__name__}: {error})")
             return
         try:
-            _write(path, hashlib.sha256(data).digest() + data)
+            _write(path, _sealed(path, data))
             _tidy(path.parent)
         except OSError as error:
             _warn(f"{path.parent} cannot be written to ({error.strerror})")
 
     def _path(self, sig: Any, target_context: Any) -> Path | None:
         """The file of this signature; None where nothing can be kept."""
-        modules = {self._function.__module__}
-        name = " ".join(_words(one, modules) for one in sig)
-        stamps = [stamp(module) for module in sorted(modules)]
+        made_of: list[Any] = [self._function.__module__]
+        name = " ".join(_words(one, made_of) for one in sig)
+        modules = {one if isinstance(one, str) else _home(one) for one in made_of}
         place = folder()
-        if place is None or None in stamps:
+        if place is None or None in modules:
+            return None
+        stamps = [stamp(module) for module in sorted(filter(None, modules))]
+        if None in stamps:
             return None
         key = (
             self._function.__module__,
@@ -117,24 +146,42 @@ class DiskCache:
             name,
             stamps,
             target_context.codegen().magic_tuple(),
+            [getattr(config, option, None) for option in _OPTIONS],
             _versions(),
         )
         digest = hashlib.sha256(repr(key).encode()).hexdigest()[:40]
         return place / f"{self._function.__name__}-{digest}.code"
 
 
-def _words(kind: Any, modules: set[str]) -> str:
-    """A type in words that tell it from any other; adds the modules that it and its kernels come from."""
-    owner = getattr(kind, "instance_class", None)
+def _words(kind: Any, made_of: list[Any]) -> str:
+    """A type in words that tell it from any other; adds the classes and kernels that code for it is made of."""
+    held = isinstance(kind, types.StructRef)  # an agent that is held in one place
+    owner = type(kind) if held else getattr(kind, "instance_class", None)
+    name = ""
     if owner is not None:
-        modules.add(owner.__module__)
-        modules.update(_modules.get(owner, ()))
-        inside = ", ".join(_words(one, modules) for one in kind)
-        return f"{owner.__module__}.{owner.__qualname__}({inside})"
-    fields = getattr(kind, "field_dict", None)
-    if fields is not None:  # an agent that is held in one place
-        return f"{type(kind).__qualname__}({', '.join(_words(one, modules) for one in fields.values())})"
-    return str(kind)
+        made_of += [owner, *_kernels.get(owner, ())]
+        name = f"{owner.__module__}.{owner.__qualname__}"
+    if held or isinstance(kind, types.BaseTuple):
+        inside = kind.field_dict.values() if held else kind
+        return f"{name}({', '.join(_words(one, made_of) for one in inside)})"
+    if not isinstance(kind, _PLAIN):
+        made_of.append(None)  # it may hold anything
+    return f"{name}{kind}"
+
+
+def _home(one: Any) -> str | None:
+    """The module where something can be found by its name; None where it cannot: made in a function, or anew."""
+    module = getattr(one, "__module__", None)
+    try:
+        found = reduce(getattr, one.__qualname__.split("."), sys.modules[module])  # type: ignore[index]
+    except (AttributeError, KeyError):
+        return None
+    return module if found is one else None
+
+
+def _sealed(path: Path, data: bytes) -> bytes:
+    """The content of a file: a hash that is good for this file alone, and what it holds."""
+    return hashlib.sha256(path.name.encode() + b"\0" + data).digest() + data
 
 
 @cache
@@ -147,17 +194,21 @@ def folder() -> Path | None:
     """Where compiled code is kept; None, with a warning, where there is no such place."""
     named = os.environ.get(VARIABLE)
     try:
-        place = Path(named) if named else _user_cache() / "solid-bandits" / "compiled"
+        place = (Path(named) if named else _user_cache() / "solid-bandits" / "compiled").absolute()
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         state = place.stat()
     except (OSError, RuntimeError) as error:  # RuntimeError: no home
         _warn(f"there is no folder for it ({error})")
         return None
-    # What is loaded is run, so nobody else may be able to put something there.
-    if hasattr(os, "getuid") and (state.st_uid != os.getuid() or state.st_mode & 0o022):
+    if _is_open_to_others(state):
         _warn(f"{place} belongs to someone else, or others may write to it")
         return None
     return place
+
+
+def _is_open_to_others(state: os.stat_result) -> bool:
+    """Whether somebody else may have put something there: what is loaded is run."""
+    return hasattr(os, "getuid") and (state.st_uid != os.getuid() or state.st_mode & 0o022 != 0)
 
 
 def _user_cache() -> Path:
@@ -181,23 +232,32 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _tidy(place: Path) -> None:
-    files = list(place.glob("*.code"))
-    if len(files) > MOST_FILES:
-        files.sort(key=lambda file: file.stat().st_mtime)
-        for file in files[: len(files) - 2 * MOST_FILES // 3]:
-            file.unlink(missing_ok=True)
+    """Remove what was not used for longest, and what a process left that was killed while it wrote."""
+    files = _by_age(place, "*.code")
+    spare = len(files) - 2 * MOST_FILES // 3 if len(files) > MOST_FILES else 0
+    parts = [(age, file) for age, file in _by_age(place, "*.part") if time.time() - age > _ABANDONED]
+    for _, file in files[:spare] + parts:
+        file.unlink(missing_ok=True)
+
+
+def _by_age(place: Path, pattern: str) -> list[tuple[float, Path]]:
+    """Files with the time of their last use, oldest first."""
+    found = []
+    for file in place.glob(pattern):
+        with suppress(FileNotFoundError):  # another process tidies too
+            found.append((file.stat().st_mtime, file))
+    return sorted(found)
 
 
 _warned: list[str] = []
 
 
 def _warn(reason: str) -> None:
-    """Say once in a process that compiled code is not kept."""
+    """Say once in a process that something is wrong; everything works without a cache, but later."""
     if not _warned:
         _warned.append(reason)
         warnings.warn(
-            f"compiled code is not kept for the next process: {reason}; it is compiled again each time. Set "
-            f"{VARIABLE} to a folder of yours",
+            f"compiled code on disk is of no use: {reason}; it is compiled again. {VARIABLE} may name another folder",
             RuntimeWarning,
             stacklevel=2,
         )
