@@ -35,6 +35,11 @@ LARGEST_REWARD = 1e100
 class _HeldType(types.StructRef):
     """To compiled code, an agent held in one place."""
 
+    @property
+    def key(self) -> Any:
+        """What tells it from others: by its words, as numba would, two classes of the same name would be one."""
+        return tuple(self.field_dict.items())
+
 
 class _Held(structref.StructRefProxy):
     """An agent handed to compiled code once and for all.

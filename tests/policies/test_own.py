@@ -115,7 +115,7 @@ WRONG = {
     ),
     "features are not to be changed": (
         make(act_that_writes),
-        r"(?i)cannot modify readonly array.*line \d+: arms\[0, 0\] = 1.0",
+        r"setitem\(readonly array.*line \d+: arms\[0, 0\] = 1.0",
     ),
     "one number": (make(act_without_explored), "must return an arm and whether it explored, such as"),
     "a float": (make(act_of_a_float), "must return an arm and whether it explored, such as"),
