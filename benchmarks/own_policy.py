@@ -77,7 +77,7 @@ def row(size, taken):
     for label in ("plain Python", "compiled", "ours"):
         speed = f"{rounded(1 / np.median(taken[label])):,}"
         ratio = np.median(taken["ours"] / taken[label])
-        words = f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+        words = f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:#.2g}"
         cells.append(speed if label == "ours" else f"{speed} ({words})")
     return f"| {' | '.join(cells)} |"
 

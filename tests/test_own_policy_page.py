@@ -196,3 +196,16 @@ def test_messages_quoted_on_the_page_are_what_the_code_says():
     said = [message(base), message(returning(7)), message(returning(1), masked), message(bare())]
     for one in said:
         assert f"\n{one}\n" in TEXT
+
+
+def test_the_pages_table_has_the_rows_and_form_of_the_benchmark(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS.parent / "benchmarks"))
+    import own_policy
+
+    taken = {"plain Python": np.full(3, 2e-5), "compiled": np.full(3, 1e-7), "ours": np.full(3, 1e-7)}
+    assert (
+        own_policy.row((2, 3, 3), taken) == "| 2, 3, 3 | 50,000 (0.0050) | 10,000,000 (1.00) | 10,000,000 |"
+    )
+    for size in own_policy.SIZES:
+        form = rf"\n\| {', '.join(map(str, size))} \| [\d,]+ \([\d.]+\) \| [\d,]+ \([\d.]+\) \| [\d,]+ \|\n"
+        assert re.search(form, TEXT)
