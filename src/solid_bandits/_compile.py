@@ -104,6 +104,17 @@ class Kernel:
         return Kernel, (self.py_func, self.counted, self.copied)
 
 
+def compiled_for(function: Any, *arguments: Any) -> Any:
+    """The function compiled for arguments of these types; itself where nothing is compiled.
+
+    Numba finds compiled code by the name and the fields of a named tuple's class: two classes of one name, such as a
+    notebook's cell makes when it is run again, would have each other's code. The type itself tells them apart.
+    """
+    if DISABLE_JIT:
+        return function
+    return function.compile(tuple(numba.typeof(one) for one in arguments))  # type: ignore[no-untyped-call]
+
+
 def _compile(function: F, **options: Any) -> F:
     compiled: Any = numba.njit(**COMMON, **options)(function)
     if not DISABLE_JIT:

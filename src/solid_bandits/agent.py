@@ -14,7 +14,7 @@ from numba.experimental import structref
 from numpy.typing import ArrayLike
 
 from solid_bandits import _check
-from solid_bandits._compile import jit_allocating
+from solid_bandits._compile import compiled_for, jit_allocating
 from solid_bandits._files import first_line
 from solid_bandits._types import Bools, Floats
 from solid_bandits.agent_file import AgentFile, PathLike, read_agent, write_agent
@@ -152,7 +152,7 @@ class Agent:
             self._compile()
 
     def _compile(self) -> None:
-        self._held = _hold(self._compiled)
+        self._held = compiled_for(_hold, self._compiled)(self._compiled)
         # Compiled for these types once, so that no call has to find out what it was given.
         held = typeof(self._held)  # type: ignore[no-untyped-call]
         floats, index = types.float64[::1], types.int64
@@ -176,13 +176,11 @@ class Agent:
         """
         if self._takes_context and (features is not None or available is not None):
             raise ValueError(
-                f"{type(self.policy).__name__} plans over the contexts of its table with all their arms; give "
+                f"{self.policy.name} plans over the contexts of its table with all their arms; give "
                 "decide(context=...) alone, or use a policy such as RandUCB"
             )
         if self._takes_context and context is None:
-            raise ValueError(
-                f"context must be given to decide: {type(self.policy).__name__} has a table of contexts"
-            )
+            raise ValueError(f"context must be given to decide: {self.policy.name} has a table of contexts")
         place = 0
         if context is not None:
             if self._table is None or features is not None:
@@ -199,12 +197,12 @@ class Agent:
             arm, explored, known = self._decide(self._held, place, arms, mask, probabilities)
         if not (0 <= arm < arms.shape[0] and mask[arm]):  # a policy of a user's own
             raise OwnPolicyError(
-                f"{type(self.policy).__name__}'s kernel act must return an available arm from 0 to {len(mask) - 1}, "
+                f"{self.policy.name}'s kernel act must return an available arm from 0 to {len(mask) - 1}, "
                 f"got {arm}"
             )
         if known is None:
             raise OwnPolicyError(
-                f"{type(self.policy).__name__}'s kernel probabilities must return whether it wrote them, got None"
+                f"{self.policy.name}'s kernel probabilities must return whether it wrote them, got None"
             )
         if self._certain:
             probabilities[arm] = 1.0
@@ -348,7 +346,7 @@ class Agent:
     def _estimator(self) -> Estimator:
         estimator: Estimator | None = getattr(self._compiled.state, "estimator", None)
         if estimator is None:
-            raise ValueError(f"{type(self.policy).__name__} keeps no linear estimate, so it has none to show")
+            raise ValueError(f"{self.policy.name} keeps no linear estimate, so it has none to show")
         return estimator
 
     def _theta(self, estimator: Estimator) -> Floats:

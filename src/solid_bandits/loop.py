@@ -1,10 +1,10 @@
 """One (problem, policy, seed) gives one trace. No policy mathematics here."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit_apart
+from solid_bandits._compile import compiled_for, jit_apart
 from solid_bandits._types import Bools, Floats, Ints, Plain, Words
 from solid_bandits.policies.contract import CompiledAgent, Policy, act, kernels, start, update
 from solid_bandits.policies.own import OwnPolicyError, compiling
@@ -70,13 +70,16 @@ def _loop(
 
 def _advance(policy: Policy, run: tuple[CompiledAgent, Truth, Trace, Words], first: int, last: int) -> None:
     """The loop, compiled; the same text run by Python for a policy in plain Python."""
-    agent, truth, trace, environment = run
-    loop: Any = getattr(_loop, "py_func", _loop) if isinstance(agent, PlainAgent) else _loop
+    agent, truth, _, _ = run
     with compiling(policy, agent, lambda: kernels(type(agent))):
-        step, arm = loop(agent, truth, trace, environment, first, last)
+        if isinstance(agent, PlainAgent):
+            loop = getattr(_loop, "py_func", _loop)
+        else:
+            loop = compiled_for(_loop, *run, first, last)
+        step, arm = loop(*run, first, last)
     if step > 0:
         raise OwnPolicyError(
-            f"{type(policy).__name__}'s kernel act must return an arm from 0 to {len(truth.available) - 1}, got {arm} "
+            f"{policy.name}'s kernel act must return an arm from 0 to {len(truth.available) - 1}, got {arm} "
             f"at step {step}"
         )
 

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections import namedtuple
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -146,10 +147,10 @@ def test_probabilities_must_say_whether_they_are_known():
     [
         (make(plain_act), r"Own.kernels must have an act compiled by sb.jit, got <function plain_act"),
         (make(act_of_two), r"act_of_two must take \(agent, arms, available\), got \(agent, arms\)"),
-        (make(first_arm, state=3.0), "Own.start must return a named tuple with a field `state`"),
+        (make(first_arm, state=3.0), "Own.start must return an agent with a field `state`"),
         (
             make(first_arm, state=State(0.5)),
-            r"arrays of numbers in state, got 0.5 as count.* np.array\(0.5\)",
+            r"arrays of numbers in `state`, got 0.5 as state.count",
         ),
     ],
 )
@@ -178,32 +179,86 @@ def test_an_arm_that_is_not_available_is_refused():
         agent.decide([[1.0], [2.0]], available=[False, True])
 
 
-def test_two_policies_do_not_share_a_type_of_agents():
-    """Compiled code is found by the type: the second would play the first one's kernels."""
+class Shared(NamedTuple):
+    state: State
 
-    class Shared(NamedTuple):
-        state: State
 
-    @sb.jit
-    def second_arm(agent, arms, available):
-        return 1, False
+def sharing(act):
+    """A policy of this kernel whose agents are of the one type."""
 
     @dataclass(frozen=True)
-    class First(sb.DecisionPolicy):
-        kernels = sb.Kernels(first_arm, count_rewards)
+    class Sharing(sb.DecisionPolicy):
+        kernels = sb.Kernels(act, count_rewards)
 
         def start(self, setting, stream):
             return Shared(State(np.array(0)))
 
-    @dataclass(frozen=True)
-    class Second(First):
-        kernels = sb.Kernels(second_arm, count_rewards)
+    return Sharing()
 
-    assert sb.Agent(First(), dim=1, noise_std=1.0).decide([[1.0], [2.0]]).arm == 0
-    with pytest.raises(
-        ValueError, match=r"Second.start must return an agent of a type of its own, got Shared"
-    ):
-        sb.Agent(Second(), dim=1, noise_std=1.0)
+
+def arm_of(policy):
+    return sb.Agent(policy, dim=1, noise_std=1.0).decide([[1.0], [2.0], [3.0]]).arm
+
+
+def test_policies_that_share_a_type_of_agents_play_their_own_kernels():
+    """Also where kernels differ only in a number that stands outside of them."""
+
+    def always(arm):
+        @sb.jit
+        def act(agent, arms, available):
+            return arm, False
+
+        return act
+
+    assert [arm_of(sharing(always(arm))) for arm in (0, 2, 1, 0)] == [0, 2, 1, 0]
+    for size, gap in ((2, 0.0), (1, 1.0)):
+        policies = {"best": sharing(always(0)), "other": sharing(always(size))}
+        problem = sb.Problem(features=[np.eye(3)], theta=[1.0, 0.0, 1.0])
+        final = sb.simulate(problem, policies, horizon=10, runs=1, jobs=1).final()
+        assert final.sort("policy")["mean"].to_list() == [0.0, 10 * gap]
+
+
+CELL = """
+@sb.jit
+def act(agent, arms, available):
+    return ARM, False
+
+@dataclass(frozen=True)
+class Mine(sb.DecisionPolicy):
+    kernels = sb.Kernels(act, count_rewards)
+
+    def start(self, setting, stream):
+        return Shared(State(np.array(0)))
+"""
+
+
+def test_a_cell_that_is_run_again_counts():
+    """Also where its text is the same, and a number that it uses is not."""
+    names = dict(globals())
+    for arm in (1, 2, 0, 1):
+        names["ARM"] = arm
+        exec(CELL, names)
+        assert arm_of(names["Mine"]()) == arm
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"table": 3}, r"must return an agent without a field `table`"),
+        ({"scratch": [1.0]}, r"named tuple of numbers and arrays, got \[1.0\] as scratch"),
+    ],
+)
+def test_agents_that_compiled_code_cannot_take(changed, message):
+    @dataclass(frozen=True)
+    class Own(sb.DecisionPolicy):
+        kernels = sb.Kernels(first_arm, count_rewards)
+
+        def start(self, setting, stream):
+            made = namedtuple("Made", ["state", *changed])
+            return made(State(np.array(0)), *changed.values())
+
+    with pytest.raises(ValueError, match=message):
+        sb.Agent(Own(), dim=1, noise_std=1.0)
 
 
 def test_an_agent_of_ones_own_is_saved_and_loaded_with_its_policy(tmp_path):

@@ -22,17 +22,17 @@ agent, in Python and in compiled code alike: the simulation's loop and one decis
 """
 
 from abc import ABC, abstractmethod
+from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 from numba.extending import overload
 
 from solid_bandits._cache import note_modules
 from solid_bandits._compile import INLINED
 from solid_bandits._types import Bools, Floats, Plain, Words
-from solid_bandits.policies.own import check_kernels, same_kernels
+from solid_bandits.policies.own import check_agent, check_kernels, what_it_means
 from solid_bandits.setting import Setting, Table
 
 
@@ -65,6 +65,8 @@ class Kernels(NamedTuple):
 
 
 _KERNELS: dict[type, Kernels] = {}
+_OWN: dict[type, dict[tuple[Any, ...], type]] = {}
+"""Agents' types of users' policies -> what their kernels mean -> the type that has them."""
 
 
 def register(
@@ -170,6 +172,11 @@ def _compiled_probabilities(agent: Any, context: Any, arms: Any, available: Any,
 class Policy(ABC):  # noqa: B024  # start is abstract in either kind
     """Parameters of an algorithm; configuration only, nothing learnt is kept here."""
 
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
     def diagnostics(self, agent: Any) -> Plain | None:
         """What the policy shows of itself at a checkpoint, as plain data; None if it has nothing to show."""
         return None
@@ -223,43 +230,20 @@ def _known(policy: Policy, agent: CompiledAgent) -> CompiledAgent:
     own = getattr(policy, "kernels", None)
     if own is None and type(agent) in _KERNELS:
         return agent
-    name = type(policy).__name__
+    name = policy.name
     if not isinstance(own, Kernels):
         raise ValueError(f"{name}.kernels must be sb.Kernels(act, update), got {own!r}")
-    if not isinstance(agent, tuple) or not hasattr(agent, "_fields"):
-        raise ValueError(f"{name}.start must return a named tuple of numbers and arrays, got {agent!r}")
-    if type(agent) not in _KERNELS:
-        _check_state(name, agent)
-        check_kernels(name, own, "table" in agent._fields)
-        _register(type(agent), own)
-    elif not same_kernels(own[:3], _KERNELS[type(agent)][:3]):
-        # Compiled code is found by the type: it would be that of the other kernels.
-        raise ValueError(
-            f"{name}.start must return an agent of a type of its own, got {type(agent).__name__}, which has other "
-            "kernels already; define the named tuple again, or give each policy its own"
-        )
-    return agent
-
-
-def _check_state(policy: str, agent: Any) -> None:
-    """Refuse an agent of a user's own whose state could not be carried from one step to the next."""
-    if not isinstance(getattr(agent, "state", None), tuple) or not hasattr(agent.state, "_fields"):
-        raise ValueError(
-            f"{policy}.start must return a named tuple with a field `state`, itself a named tuple of arrays, got "
-            f"{agent!r}"
-        )
-
-    def check(state: Any, path: str) -> None:
-        for name, value in state._asdict().items():
-            if isinstance(value, tuple) and hasattr(value, "_fields"):
-                check(value, f"{path}.{name}")
-            elif not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
-                raise ValueError(
-                    f"{policy}.start must return arrays of numbers in {path}, got {value!r} as {name}; a number that "
-                    f"changes is np.array({value!r})"
-                )
-
-    check(agent.state, "state")
+    twins = _OWN.setdefault(type(agent), {})
+    meaning = tuple(what_it_means(kernel) for kernel in own)
+    if meaning not in twins:
+        check_agent(name, agent, isinstance(policy, TablePolicy))
+        check_kernels(name, own, isinstance(policy, TablePolicy))
+        # Compiled code is found by the type: kernels that came later to it, as a cell of a notebook that is run again
+        # brings them, have one of their own.
+        taken = type(agent) in _KERNELS
+        twins[meaning] = namedtuple(type(agent).__name__, agent._fields) if taken else type(agent)  # type: ignore[attr-defined,misc]
+        _register(twins[meaning], own)
+    return twins[meaning](*agent) if twins[meaning] is not type(agent) else agent
 
 
 def require_bound(policy: str, setting: Setting) -> None:

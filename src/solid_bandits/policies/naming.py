@@ -5,8 +5,10 @@ A user's module is imported when the user asks for it, and never because a file 
 
 import ast
 import importlib
+import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
@@ -36,9 +38,9 @@ def import_policies(module: str) -> list[str]:
         sys.path.insert(0, os.getcwd())  # as `python -m` does
     try:
         loaded = importlib.import_module(module)
-    except ImportError as error:
+    except Exception as error:  # whatever the user's lines raise
         raise ArgumentError(
-            "import", f"must be a module that can be imported, got {module!r} ({error})"
+            "import", f"must be a module that can be imported, got {module!r} ({_said(error)})"
         ) from None
     found = [
         one
@@ -47,8 +49,9 @@ def import_policies(module: str) -> list[str]:
     ]
     if not found:
         raise ArgumentError("import", f"must be a module with a policy in it, got {module!r}, which has none")
+    taken = {*CATALOGUE, *(entry.label for entry in CATALOGUE.values())}
     for one in found:
-        if one.__name__ in CATALOGUE:
+        if one.__name__ in taken:
             raise ArgumentError("import", f"has a policy {one.__name__!r}, which is the name of one of ours")
         _OWN[one.__name__] = one
     return [one.__name__ for one in found]
@@ -85,7 +88,9 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
     wanted = f"must look like name or name(parameter=value), got {text!r}"
     try:
         call = ast.parse(f"f({rest}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or any(one.arg is None for one in call.keywords):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            raise ArgumentError("policy", wanted)
+        if call.args or any(one.arg is None for one in call.keywords):
             raise ArgumentError("policy", wanted)
         return name.strip(), {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -104,10 +109,26 @@ def _changed(entry: Entry, kind: str, n_arms: int, parameters: Mapping[str, Any]
     return replace(made, **parameters)
 
 
+def _said(error: Exception) -> str:
+    """An error of a module with the last of its lines that led there."""
+    if isinstance(error, ModuleNotFoundError):
+        return str(error)
+    lines = [
+        one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<frozen")
+    ]
+    where = (
+        f"{lines[-1].filename}, line {lines[-1].lineno}: "
+        if lines and not isinstance(error, SyntaxError)
+        else ""
+    )
+    return f"{where}{type(error).__name__}: {error}"
+
+
 def _made(kind: type, parameters: Mapping[str, Any]) -> Policy:
     try:
-        return as_policy("policy", kind(**parameters))
+        inspect.signature(kind).bind(**parameters)
     except TypeError as error:
         raise ArgumentError(
             "parameters", f"must be those of {kind.__name__}, got {dict(parameters)} ({error})"
         ) from None
+    return as_policy("policy", kind(**parameters))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import numba
@@ -26,6 +27,44 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 class OwnPolicyError(ValueError):
     """Something in a policy of a user's own that will not do."""
+
+
+def check_agent(policy: str, agent: Any, plans: bool) -> None:
+    """Refuse an agent that compiled code cannot take, or whose state could not be carried from step to step."""
+    if not _is_named_tuple(agent):
+        raise OwnPolicyError(
+            f"{policy}.start must return a named tuple of numbers and arrays, got {short(agent)}"
+        )
+    if not _is_named_tuple(getattr(agent, "state", None)):
+        raise OwnPolicyError(
+            f"{policy}.start must return an agent with a field `state`, a named tuple of arrays, got {short(agent)}"
+        )
+    if plans != hasattr(agent, "table"):
+        wanted = "with a field `table`" if plans else "without a field `table`, which table policies have"
+        raise OwnPolicyError(f"{policy}.start must return an agent {wanted}, got {short(agent)}")
+    _check_parts(policy, agent, "")
+
+
+def _check_parts(policy: str, parts: Any, path: str) -> None:
+    for name, value in parts._asdict().items():
+        where = f"{path}{name}"
+        if _is_named_tuple(value):
+            _check_parts(policy, value, f"{where}.")
+            continue
+        array = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+        if path.startswith("state") and not array:
+            raise OwnPolicyError(
+                f"{policy}.start must return arrays of numbers in `state`, got {short(value)} as {where}; a number "
+                "that changes is np.array(0.0)"
+            )
+        if not (array or isinstance(value, bool | int | float | np.generic | tuple | None)):
+            raise OwnPolicyError(
+                f"{policy}.start must return a named tuple of numbers and arrays, got {short(value)} as {where}"
+            )
+
+
+def _is_named_tuple(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
 def check_kernels(policy: str, kernels: Any, takes_context: bool) -> None:
@@ -51,23 +90,24 @@ def check_kernels(policy: str, kernels: Any, takes_context: bool) -> None:
             ) from None
 
 
-def same_kernels(one: Any, other: Any) -> bool:
-    """Whether two sets of kernels are the same, or copies that came to this process at different times."""
-    return all(_same(first, second) for first, second in zip(one, other, strict=True))
+def what_it_means(value: Any, seen: frozenset[int] = frozenset()) -> Any:
+    """What tells a kernel from others: its code and what the names in it stand for, which numba compiles in.
 
-
-def _same(one: Any, other: Any) -> bool:
-    one, other = getattr(one, "py_func", one), getattr(other, "py_func", other)
-    if one is other or not (inspect.isfunction(one) and inspect.isfunction(other)):
-        return one is other or (
-            type(one) is type(other) and isinstance(one, int | float | str) and one == other
-        )
-    cells = [[cell.cell_contents for cell in function.__closure__ or ()] for function in (one, other)]
-    return (
-        one.__code__ == other.__code__
-        and len(cells[0]) == len(cells[1])
-        and all(_same(first, second) for first, second in zip(*cells, strict=True))
-    )
+    Equal for copies of a kernel that came to this process at different times, as they come to workers.
+    """
+    function = getattr(value, "py_func", value)
+    if inspect.isfunction(function):
+        if id(function) in seen or _is_ours(function.__code__.co_filename):
+            return function.__module__, function.__qualname__
+        seen |= {id(function)}
+        known = inspect.getclosurevars(function)
+        names = sorted({**known.nonlocals, **known.globals}.items())
+        return function.__code__, tuple((name, what_it_means(one, seen)) for name, one in names)
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, value.tobytes()
+    if isinstance(value, bool | int | float | complex | str | bytes | tuple | np.generic | None):
+        return type(value).__qualname__, repr(value)
+    return getattr(value, "__name__", type(value).__qualname__)
 
 
 @contextmanager
@@ -76,7 +116,7 @@ def compiling(policy: Any, agent: Any, kernels: Callable[[], Any]) -> Iterator[N
     try:
         yield
     except NumbaError:
-        reason = _reason(type(policy).__name__, agent, kernels())
+        reason = _reason(policy.name, agent, kernels())
         if reason is None:
             raise
         raise OwnPolicyError(reason) from None

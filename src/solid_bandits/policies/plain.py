@@ -13,6 +13,7 @@ where an agent is asked for them.
 
 import copy
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ from solid_bandits._types import Bools, Floats, Plain, Words
 from solid_bandits.policies.contract import DecisionPolicy, Policy, register
 from solid_bandits.policies.own import OwnPolicyError
 from solid_bandits.setting import Setting
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class PlainAgent:
@@ -75,6 +78,11 @@ class PlainPolicy(DecisionPolicy):
 
     player: Any
 
+    @property
+    def name(self) -> str:
+        """The object's class."""
+        return type(self.player).__name__
+
     def start(self, setting: Setting, stream: Words) -> PlainAgent:
         """A copy of the object, started with what it may know and with random numbers of this run."""
         player = copy.deepcopy(self.player)
@@ -85,7 +93,11 @@ class PlainPolicy(DecisionPolicy):
 
     def describe(self) -> Plain:
         """Its class and what it was made with, as far as that is plain data."""
-        values = {name: _plain(value) for name, value in vars(self.player).items()}
+        slots = [name for kind in type(self.player).__mro__ for name in getattr(kind, "__slots__", ())]
+        given = {name: getattr(self.player, name) for name in slots if hasattr(self.player, name)}
+        values = {
+            name: _plain(value) for name, value in (given | getattr(self.player, "__dict__", {})).items()
+        }
         return {"kind": type(self.player).__qualname__, "plain": True, **values}
 
 
@@ -118,5 +130,5 @@ def _plain(value: Any) -> Any:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        return repr(value)
+        return _ADDRESS.sub("", repr(value))  # another one in each process
     return value
