@@ -117,13 +117,15 @@ def play_recorded(
 def _begin(
     problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints
 ) -> tuple[CompiledAgent, Truth, Trace, Words]:
+    available = np.ones(problem.n_arms, dtype=np.bool_)
+    available.flags.writeable = False
     truth = Truth(
         features=problem.features,
         means=problem.means,
         gaps=problem.gaps,
         context_edges=np.cumsum(problem.context_probs),
         noise_std=problem.noise_std,
-        available=np.ones(problem.n_arms, dtype=np.bool_),
+        available=available,
     )
     agent = start(policy, problem.setting(horizon), problem.table, make_stream(seed, run, POLICY))
     trace = Trace(steps, np.zeros(len(steps)), np.zeros(len(steps), dtype=np.int64))

@@ -241,9 +241,12 @@ def _known(policy: Policy, agent: CompiledAgent) -> CompiledAgent:
         # Compiled code is found by the type: kernels that came later to it, as a cell of a notebook that is run again
         # brings them, have one of their own.
         taken = type(agent) in _KERNELS
-        twins[meaning] = namedtuple(type(agent).__name__, agent._fields) if taken else type(agent)  # type: ignore[attr-defined,misc]
+        fields = agent._fields  # type: ignore[attr-defined]
+        twins[meaning] = namedtuple(type(agent).__name__, fields) if taken else type(agent)
         _register(twins[meaning], own)
-    return twins[meaning](*agent) if twins[meaning] is not type(agent) else agent
+    twin: Any = twins[meaning]
+    same: CompiledAgent = agent if twin is type(agent) else twin._make(agent)
+    return same
 
 
 def require_bound(policy: str, setting: Setting) -> None:

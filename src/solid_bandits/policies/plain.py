@@ -61,9 +61,11 @@ def probabilities(agent: PlainAgent, arms: Floats, available: Bools, out: Floats
         return False
     found = np.asarray(agent.player.probabilities(arms, available), dtype=np.float64)
     name = type(agent.player).__name__
-    if found.shape != out.shape or (found < 0).any() or abs(found.sum() - 1) > 1e-9:
+    sound = found.shape == out.shape and bool((found >= 0).all() and abs(found.sum() - 1) <= 1e-9)
+    if not sound or found[~available].any():
         raise OwnPolicyError(
-            f"{name}.probabilities must return {len(out)} numbers >= 0 that sum to 1, got {found!r}"
+            f"{name}.probabilities must return {len(out)} numbers >= 0 that sum to 1, 0 for arms that are not "
+            f"available, got {found!r}"
         )
     out[:] = found
     return True
@@ -98,7 +100,7 @@ class PlainPolicy(DecisionPolicy):
         values = {
             name: _plain(value) for name, value in (given | getattr(self.player, "__dict__", {})).items()
         }
-        return {"kind": type(self.player).__qualname__, "plain": True, **values}
+        return {"kind": type(self.player).__qualname__, "plain": True, "attributes": values}
 
 
 def as_policy(name: str, value: Any) -> Policy:
