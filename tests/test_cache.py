@@ -219,15 +219,17 @@ def test_a_cache_that_holds_unknown_things_is_left_alone(small):
 
 
 def test_a_helper_and_its_helper_that_change_are_seen(tmp_path):
-    """In a package, by relative imports, in the ways that imports are written."""
+    """In a package, by relative imports; the class of the agents stands in a file that imports none of them."""
+    top, classes, rest = (
+        MINE.partition("class State")[0],
+        *MINE.partition("class State")[2].split("@sb.jit", 1),
+    )
+    imports = "from .agents import MineAgent, State\nfrom . import (  # one, two\n    helper)\n"
     package = write(
         tmp_path / "pack",
         __init__="",
-        mine=MINE.replace("return 0,", "return first(),").replace(
-            "import solid_bandits as sb",
-            "import solid_bandits as sb\nfrom . import (  # one, two\n    helper)",
-        )
-        + "\nfirst = helper.first\n",
+        agents=f"{top}class State{classes}",
+        mine=f"{top}{imports}@sb.jit{rest}".replace("return 0,", "return helper.first(),"),
         helper="""
             import numba
             from .below import deeper
@@ -282,6 +284,18 @@ def test_policies_made_by_a_function_are_not_taken_for_each_other(tmp_path):
     for number in ("1", "2"):
         assert quiet(tmp_path, tmp_path / "cache", text.replace("NUMBER", number)) == [number, "0", "1"]
     assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_classes_of_one_name_in_one_file_are_not_taken_for_each_other(tmp_path):
+    """Only the last one is what the module has by that name."""
+    one, two = (f"{MINE.replace('return 0,', f'return {arm},')}\nlast = Mine()\n" for arm in (1, 2))
+    write(tmp_path, mine=f"{one}\nfirst = last\n{two}")
+    text = program("""
+        import mine
+        print(arm(mine.WHICH), *hits_and_misses())
+    """)
+    for which, expected in (("first", "1"), ("last", "2")):
+        assert quiet(tmp_path, tmp_path / "cache", text.replace("WHICH", which)) == [expected, "0", "1"]
 
 
 def test_a_module_that_is_edited_and_loaded_again_is_seen(small):
@@ -380,17 +394,17 @@ def open_to_others(file, other):
     file.chmod(0o666)
 
 
-DAMAGES = [
-    empty,
-    cut_short,
-    bits_flipped,
-    garbage_in_a_sound_file,
-    something_else_in_a_sound_file,
-    anothers_file,
-    another_function_in_a_sound_file,
-    a_folder_in_its_place,
-    open_to_others,
-]
+DAMAGES = {
+    empty: "is damaged",
+    cut_short: "is damaged",
+    bits_flipped: "is damaged",
+    anothers_file: "is damaged",
+    garbage_in_a_sound_file: "cannot be used (UnpicklingError",
+    something_else_in_a_sound_file: "cannot be used (KeyError",
+    another_function_in_a_sound_file: "cannot be used (ValueError: it is another function's)",
+    a_folder_in_its_place: "cannot be read (Is a directory)",
+    open_to_others: "others may write to it",
+}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -401,8 +415,21 @@ def test_a_damaged_file_means_compiling_again_with_one_warning(small, damage):
     assert words == ["42", "6.0", "0"]
     assert len(warned) == 1
     assert "compiled code on disk is of no use: " in warned[0]
-    if damage is not a_folder_in_its_place:  # which nobody removes
+    assert DAMAGES[damage] in warned[0]
+    if damage in (bits_flipped, open_to_others):  # the file is sound again
         assert quiet(small, cache, CALL_SMALL) == ["42", "6.0", "1"]
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise OSError("interrupted")
+
+    _cache._write(tmp_path / "one", b"whole")
+    monkeypatch.setattr(os, "replace", fail)
+    for name in ("one", "two"):
+        with pytest.raises(OSError, match="interrupted"):
+            _cache._write(tmp_path / name, b"half")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("one", b"whole")]
 
 
 def below_a_file(folder):

@@ -3,7 +3,8 @@
 Numba's own cache has one index per function for all signatures: a type of a user's module in it makes every other
 program fail that loads the index, two writers can lose each other's entries, and a damaged file is an error. Here
 files are independent, appear whole, carry a hash of their content, and anything that is wrong with them means compiling
-again in memory, with one warning. What is used of numba's private interface is in this file and in `_compile`.
+again in memory, with one warning. What is used of numba's private interface is in this file, `_inlined` and `_compile`;
+`tests/test_inlined.py` says which numba broke it.
 """
 
 import hashlib

@@ -4,7 +4,7 @@ Numba optimises every function and turns it into machine code, also those that a
 With a dozen levels of calls the innermost code is compiled a dozen times: that was two thirds of the time to compile
 SOLID. Here such a function stops at LLVM's intermediate code, which its caller takes in, optimises and compiles.
 
-This file leans on numba's inside more than any other. `tests/test_compile.py` says which numba broke it; `PIPELINE` can
+This file leans on numba's inside more than any other. `tests/test_inlined.py` says which numba broke it; `PIPELINE` can
 be None, numba's own, at any time: it changes how long compiling takes and nothing else.
 """
 
