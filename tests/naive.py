@@ -195,10 +195,13 @@ class Solid(Planning):
             return self.radius(n, 1 / self.S**2)
         return self.setting.noise_std**2 * (np.log(self.S) + self.dim * np.log(np.log(n)))
 
-    def bonus_scale(self):
-        """c in g_t"""
-        as_printed = 2 * self.setting.theta_bound * self.feature_bound / self.setting.noise_std**2
-        return {"theorem": as_printed, "plain": 1.0, "none": 0.0}[self.policy.bonus]
+    def constraint_bonus(self, bonus, along):
+        """in g_t, for pairs with optimism `bonus` and phi'(theta - theta') = `along` at the closest theta'"""
+        sigma2 = self.setting.noise_std**2
+        if self.policy.bonus == "local":
+            return ((abs(along) + bonus) ** 2 - along**2) / (2 * sigma2)
+        as_printed = 2 * self.setting.theta_bound * self.feature_bound / sigma2
+        return {"theorem": as_printed, "plain": 1.0, "none": 0.0}[self.policy.bonus] * bonus
 
     def schedule(self):
         """z_k and p_k"""
@@ -274,9 +277,9 @@ class Solid(Planning):
         W = np.einsum("xa,xai,xaj->ij", weights, self.features, self.features)
         W += SMALL * np.trace(W) / self.dim * np.eye(self.dim)
         delta = self.closest(W, list(range(len(rho))))[1] if np.trace(W) > 0 else np.zeros(self.dim)
-        divergence = (self.features @ delta) ** 2 / (2 * sigma2)
+        along = self.features @ delta
         bonus = np.sqrt(self.gamma() * self.estimator.sq_norms(self.features))
-        optimistic = divergence + self.bonus_scale() * bonus
+        optimistic = along**2 / (2 * sigma2) + self.constraint_bonus(bonus, along)
         g = (weights * optimistic).sum() - 1 / z
         q = rho[:, None] * (self.means + bonus + self.multiplier * optimistic)
         if not self.theorem:

@@ -37,7 +37,7 @@ def import_policies(module: str) -> list[str]:
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # as `python -m` does
     try:
-        loaded = importlib.import_module(module)
+        loaded = importlib.import_module(module.strip("."))
     except Exception as error:  # whatever the user's lines raise
         raise ArgumentError(
             "import", f"must be a module that can be imported, got {module!r} ({_said(error)})"
@@ -45,7 +45,7 @@ def import_policies(module: str) -> list[str]:
     found = [
         one
         for one in vars(loaded).values()
-        if isinstance(one, type) and one.__module__ == loaded.__name__ and _is_policy(one)
+        if isinstance(one, type) and _is_of(one.__module__, loaded.__name__) and _is_policy(one)
     ]
     if not found:
         raise ArgumentError("import", f"must be a module with a policy in it, got {module!r}, which has none")
@@ -53,6 +53,9 @@ def import_policies(module: str) -> list[str]:
     for one in found:
         if one.__name__ in taken:
             raise ArgumentError("import", f"has a policy {one.__name__!r}, which is the name of one of ours")
+        if _OWN.get(one.__name__, one) is not one:
+            other = _OWN[one.__name__].__module__
+            raise ArgumentError("import", f"has a policy {one.__name__!r} as {other!r} has, got {module!r}")
         _OWN[one.__name__] = one
     return [one.__name__ for one in found]
 
@@ -88,13 +91,19 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
     wanted = f"must look like name or name(parameter=value), got {text!r}"
     try:
         call = ast.parse(f"f({rest}", mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-            raise ArgumentError("policy", wanted)
-        if call.args or any(one.arg is None for one in call.keywords):
-            raise ArgumentError("policy", wanted)
-        return name.strip(), {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+            raise ValueError
+        parameters = {one.arg: ast.literal_eval(one.value) for one in call.keywords if one.arg}
+        if len(parameters) < len(call.keywords):  # one given twice, or with two stars
+            raise ValueError
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ArgumentError("policy", wanted) from None
+    return name.strip(), parameters
+
+
+def _is_of(module: str, package: str) -> bool:
+    """Whether a class is the module's own, or of a module below it that it imports from."""
+    return module == package or module.startswith(f"{package}.")
 
 
 def _is_policy(kind: type) -> bool:

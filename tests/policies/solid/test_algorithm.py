@@ -35,6 +35,8 @@ def test_same_arms_as_the_reference_on_random_problems(seed):
 VARIANTS = {
     "no bonus": sb.Solid(bonus="none", z0=5, initial_multiplier=20),
     "plain bonus": sb.Solid(bonus="plain", z0=0.5, initial_multiplier=5),
+    "local bonus": sb.Solid(bonus="local", z0=2, initial_multiplier=5),
+    "local bonus, late": sb.Solid(bonus="local", z0=30),
     "reset": sb.Solid(bonus="plain", z0=0.2, reset_at_phase=True, initial_multiplier=5),
     "other ridge": sb.Solid(ridge=4, z0=0.5, policy_step=0.1, multiplier_step=2),
     "the theorems' ridge": sb.Solid(ridge=None, bonus="none", initial_multiplier=3),
@@ -89,7 +91,9 @@ def large_problem(seed, n_contexts=27, n_arms=20, dim=5):
     return problem
 
 
-@pytest.mark.parametrize("name", ["paper", "no bonus", "plain bonus", "test everywhere", "oam test"])
+@pytest.mark.parametrize(
+    "name", ["paper", "no bonus", "plain bonus", "local bonus", "test everywhere", "oam test"]
+)
 def test_same_arms_as_the_reference_where_pairs_are_left_out(name):
     policy = sb.Solid.paper_random(20) if name == "paper" else VARIANTS[name]
     state, reference = follow(large_problem(1), policy, 600, seed=1, horizon=600)
@@ -179,7 +183,7 @@ def test_the_policy_moves_along_the_normalised_gradient():
     assert (state.omega[1] == 1 / 3).all()
 
 
-@pytest.mark.parametrize("bonus", ["theorem", "plain", "none"])
+@pytest.mark.parametrize("bonus", ["theorem", "plain", "local", "none"])
 def test_the_multiplier_moves_against_the_constraint(bonus):
     """λ_{t+1} = min([λ_t - α g_t]_+, λ_max) with g_t of Eq. (gt), every addend by hand."""
     problem = sb.problems.toy()
@@ -196,10 +200,21 @@ def test_the_multiplier_moves_against_the_constraint(bonus):
     best = problem.features[np.arange(2), problem.optimal_arms]
     d = best[:, None] - problem.features
     norms = np.einsum("xai,ij,xaj->xa", d, np.linalg.inv(W), d)
-    information = (problem.gaps[norms > 0] ** 2 / norms[norms > 0]).min() / (2 * sigma2)
-    scale = {"theorem": 2 * B * L / sigma2, "plain": 1.0, "none": 0.0}[bonus]
-    bonuses = scale * (rho_omega * np.sqrt(width * (problem.features**2).sum(axis=2))).sum()
-    expected = 50 - 0.01 * (information + bonuses - 1 / z)
+    distances = np.where(norms > 0, problem.gaps**2 / np.where(norms > 0, norms, 1.0), np.inf)
+    information = distances.min() / (2 * sigma2)
+    nearest = np.unravel_index(distances.argmin(), distances.shape)
+    shift = np.linalg.solve(W, d[nearest]) * problem.gaps[nearest] / norms[nearest]
+    optimism = np.sqrt(width * (problem.features**2).sum(axis=2))
+    # d(θ*, θ') at its largest over |φᵀ(θ* - θ-tilde)| <= b, less d(θ-tilde, θ'): at one of the two ends.
+    along = problem.features @ shift
+    ends = [(along + sign * optimism) ** 2 / (2 * sigma2) for sign in (-1, 1)]
+    bonuses = {
+        "theorem": 2 * B * L / sigma2 * optimism,
+        "plain": optimism,
+        "local": np.maximum(*ends) - along**2 / (2 * sigma2),
+        "none": 0.0,
+    }[bonus]
+    expected = 50 - 0.01 * (information + (rho_omega * bonuses).sum() - 1 / z)
     assert state.multiplier.item() == pytest.approx(expected, rel=1e-6)
 
 

@@ -1,8 +1,13 @@
 """The optimistic Lagrangian h_t = f_t + λ g_t of Eqs. (ft), (gt), (ht) and its gradient.
 
-f_t(ω) = Σ ρ-hat ω (μ + √γ ‖φ‖_{V^-1}), g_t(ω, z) = inf_θ' Σ ρ-hat ω d(θ-tilde, θ') + Σ ρ-hat ω c √γ ‖φ‖_{V^-1} - 1/z.
-How the bonus in g_t is to be read is open: c = 2BL/σ² as printed (`theorem`), 1 without numerical constants (`plain`),
-as the appendix says of all confidences, or 0 (`none`).
+f_t(ω) = Σ ρ-hat ω (μ + b), b = √γ ‖φ‖_{V^-1}; g_t(ω, z) = inf_θ' Σ ρ-hat ω d(θ-tilde, θ') + Σ ρ-hat ω bonus - 1/z.
+How the bonus in g_t is to be read is open:
+
+- `theorem`: (2BL/σ²) b, Eq. (gt) as printed. 2BL bounds |φᵀ(θ* + θ-tilde - 2θ')| over all θ' with ‖θ'‖ <= B;
+- `plain`: b, without numerical constants, as the appendix says of all confidences;
+- `local`: ((|i| + b)² - i²) / 2σ² with i = φᵀ(θ-tilde - θ') at the closest θ': by how much d(θ*, θ') can exceed
+  d(θ-tilde, θ') when |φᵀ(θ* - θ-tilde)| <= b;
+- `none`: 0.
 """
 
 import math
@@ -11,17 +16,31 @@ from solid_bandits._compile import jit
 from solid_bandits._types import Floats
 from solid_bandits.linalg.vectors import dot, inner_products
 from solid_bandits.policies.solid.search import find_closest
-from solid_bandits.policies.solid.state import Projected, SolidAgent
+from solid_bandits.policies.solid.state import Bonus, Projected, SolidAgent
 from solid_bandits.setting import Setting
 
-BONUSES = ("theorem", "plain", "none")
+BONUSES = ("theorem", "plain", "local", "none")
 
 
-def bonus_scale(bonus: str, setting: Setting, feature_bound: float) -> float:
-    """C, what √γ ‖φ‖_{V^-1} is multiplied with in g_t."""
-    if bonus == "theorem":
-        return 2.0 * setting.theta_bound * feature_bound / setting.noise_std**2
-    return 1.0 if bonus == "plain" else 0.0
+def make_bonus(reading: str, setting: Setting, feature_bound: float) -> Bonus:
+    """The bonus in g_t in one of its readings."""
+    if reading == "theorem":
+        return Bonus(2.0 * setting.theta_bound * feature_bound / setting.noise_std**2, 0.0, 0.0)
+    if reading == "local":
+        return Bonus(0.0, 1.0 / setting.noise_std**2, 0.5 / setting.noise_std**2)
+    return Bonus(1.0 if reading == "plain" else 0.0, 0.0, 0.0)
+
+
+@jit
+def least_bonus(bonus: Bonus, weights: Floats, bonuses: Floats) -> float:
+    """Σ ρ-hat ω bonus as it is at least, whatever the information is."""
+    total = bonus.constant * dot(weights, bonuses)
+    if bonus.square > 0.0:
+        squares = 0.0
+        for pair in range(bonuses.shape[0]):
+            squares += weights[pair] * bonuses[pair] * bonuses[pair]
+        total += bonus.square * squares
+    return total
 
 
 @jit
@@ -60,19 +79,21 @@ def optimistic_gradient(
     """Write q_t / ρ-hat, q_t in ∂h_t(ω_t, λ_t, z), into `work.gradient`; return g_t(ω_t, z) (Eqs. ft, gt, ht).
 
     By the envelope theorem the derivative of the infimum in g_t is the information at the closest alternative θ':
-    q_t(x,a) = ρ-hat(x) [ μ(x,a) + √γ ‖φ‖_{V^-1} + λ ( d_{x,a}(θ-hat, θ') + c √γ ‖φ‖_{V^-1} ) ].
+    q_t(x,a) = ρ-hat(x) [ μ(x,a) + √γ ‖φ‖_{V^-1} + λ ( d_{x,a}(θ-tilde, θ') + bonus ) ].
 
     At λ_t = 0 the information has no part in q_t; in g_t it is an addend >= 0. So where the bonuses alone make g_t
     positive, λ_{t+1} = 0 whatever θ' is: the costly search for it is left out, and the bonuses' part of g_t returned.
+    The `local` bonus is held at the closest θ' as the information is.
     """
     params, setting, state, work = agent.params, agent.setting, agent.state, agent.work
     weights, bonuses, information, gradient = work.weights, work.bonuses, work.information, work.gradient
     table = state.tables.means if projected is None else projected.means
     means = table.reshape(-1)
     multiplier = state.multiplier.item()
+    constant, local, square = params.bonus
     write_weights(agent)
     write_bonuses(agent, width)
-    constraint = params.bonus_scale * dot(weights, bonuses) - 1.0 / normaliser
+    constraint = least_bonus(params.bonus, weights, bonuses) - 1.0 / normaliser
     if multiplier == 0.0 and constraint >= 0.0:
         for pair in range(gradient.shape[0]):
             gradient[pair] = means[pair] + bonuses[pair]
@@ -82,10 +103,14 @@ def optimistic_gradient(
     half_precision = 0.5 / setting.noise_std**2
     for pair in range(gradient.shape[0]):
         divergence = half_precision * information[pair] * information[pair]
+        extra = bonuses[pair] * (constant + local * abs(information[pair]) + square * bonuses[pair])
         optimistic_mean = means[pair] + bonuses[pair]
-        gradient[pair] = optimistic_mean + multiplier * (divergence + params.bonus_scale * bonuses[pair])
+        gradient[pair] = optimistic_mean + multiplier * (divergence + extra)
     # In a loop of its own: where a loop both stores and sums, the compiler chooses the order of the sum by where the
     # arrays happen to lie, and equal runs would differ in their last bits.
     for pair in range(gradient.shape[0]):
         constraint += half_precision * weights[pair] * information[pair] * information[pair]
+    if local > 0.0:
+        for pair in range(gradient.shape[0]):
+            constraint += local * weights[pair] * abs(information[pair]) * bonuses[pair]
     return constraint

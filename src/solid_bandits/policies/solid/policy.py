@@ -14,7 +14,7 @@ from solid_bandits.linalg.vectors import BLOCK, aligned_zeros
 from solid_bandits.policies.contract import TablePolicy, require_bound
 from solid_bandits.policies.solid.algorithm import must_explore
 from solid_bandits.policies.solid.confidence import OfTheorem, WithoutConstants, threshold
-from solid_bandits.policies.solid.constraint import BONUSES, bonus_scale
+from solid_bandits.policies.solid.constraint import BONUSES, make_bonus
 from solid_bandits.policies.solid.drawing import DRAWINGS
 from solid_bandits.policies.solid.exploitation import TEST_CONTEXTS, TESTS, BoundedRatio, statistic
 from solid_bandits.policies.solid.schedule import SCHEDULES, make_phases
@@ -52,8 +52,9 @@ class Solid(TablePolicy):
         max_multiplier: λ_max; the theorems need at least 2 B L z_min.
         policy_step: α^ω.
         multiplier_step: α^λ.
-        bonus: the optimistic bonus in g_t, c √γ ‖φ‖_{V^-1}: `theorem`, c = 2BL/σ², Eq. (gt) as printed; `plain`, c = 1,
-            without numerical constants; `none`. As printed it keeps λ at 0 up to any horizon that anyone plays.
+        bonus: how the bonus in g_t is read: `theorem`, (2BL/σ²) √γ ‖φ‖_{V^-1}, Eq. (gt) as printed; `plain`,
+            √γ ‖φ‖_{V^-1}, without numerical constants; `local`, by how much the divergence from the closest alternative
+            can be larger within the confidence; `none`. As printed it keeps λ at 0 up to any horizon that anyone plays.
         threshold_scale: multiplies β.
         ridge: ν, the regulariser of the estimate. None is max(L², 1), the least the theorems allow.
         schedule: of (z_k, p_k): `exp-exp`, `lin-exp`, `lin-pol` or `lin-lin`.
@@ -135,7 +136,7 @@ class Solid(TablePolicy):
             max_multiplier=float(self.max_multiplier),
             policy_step=float(self.policy_step),
             multiplier_step=float(self.multiplier_step),
-            bonus_scale=bonus_scale(self.bonus, setting, table.feature_bound),
+            bonus=make_bonus(self.bonus, setting, table.feature_bound),
             threshold_scale=float(self.threshold_scale),
             normalise_gradient=not theorem,
             reset_at_phase=bool(self.reset_at_phase),

@@ -20,6 +20,17 @@ class Phases(NamedTuple):
     """What both step sizes are multiplied with: 1, or 1/√p_k."""
 
 
+class Bonus(NamedTuple):
+    """The bonus in g_t as b (c + i |φᵀ(θ-tilde - θ')| + s b), b = √γ ‖φ‖_{V^-1}: every reading in one form."""
+
+    constant: float
+    """c."""
+    information: float
+    """i."""
+    square: float
+    """s."""
+
+
 class SolidParams(NamedTuple):
     """The chosen parameters as compiled code takes them; components are named tuples with a type each."""
 
@@ -27,8 +38,8 @@ class SolidParams(NamedTuple):
     max_multiplier: float
     policy_step: float
     multiplier_step: float
-    bonus_scale: float
-    """What √γ ‖φ‖ is multiplied with in g_t."""
+    bonus: Bonus
+    """The bonus in g_t."""
     threshold_scale: float
     normalise_gradient: bool
     reset_at_phase: bool
