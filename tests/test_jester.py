@@ -504,7 +504,7 @@ def test_the_published_zip_truncated_is_refused():
 
 @needs_ratings
 def test_one_epoch_on_the_published_ratings_predicts_held_out_users():
-    # The full fit has ten epochs and reaches 0.95 (studies/jester_data.py); one is what a test can afford.
+    # The full fit has ten epochs and reaches 0.95 (studies/jester/data.py); one is what a test can afford.
     model = pipeline.model_for(REAL, _jester_fit.Settings(epochs=1))
     assert len(model.held_out) == 19_181 - round(0.75 * 19_181)
     assert model.r2_held_out > 0.92

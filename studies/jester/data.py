@@ -1,6 +1,6 @@
 """What the Jester problems are like, before any policy plays: the numbers and the figure of docs/jester.md.
 
-Usage: python studies/jester_data.py --out DIR [--source FILE]   (about 4 minutes on one core; fits are kept)
+Usage: python studies/jester/data.py --out DIR [--source FILE]   (about 4 minutes on one core; fits are kept)
 
 The fit's quality for three seeds; for ten runs' problems the ranks, the gaps and the lower bound; the lower bound
 against the number of contexts; a short run of each policy, to see that dead units trouble nobody.
