@@ -46,7 +46,7 @@ class Silent:
     def begin(self, tasks, kept, seconds):
         self.total, self.kept = tasks, kept
 
-    def say(self, text):
+    def compiling(self, done, total):
         pass
 
     def start(self):

@@ -193,7 +193,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_half_written(monkeypatch, capsys,
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("solid_bandits.simulation.simulate", interrupt)
+    monkeypatch.setattr("solid_bandits.simulation.memory.simulate_plan", interrupt)
     status, _, error = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--out", tmp_path / "o")
     assert status == 130
     assert error.splitlines()[-1] == "solid-bandits: error: interrupted before all results were written"
