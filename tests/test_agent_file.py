@@ -215,6 +215,36 @@ def other_setting_dim(plain):
     plain["setting"]["dim"] = 4
 
 
+@pytest.mark.parametrize(
+    ("name", "keys", "value", "message"),
+    [
+        ("EndOfOptimism", ("phase",), 3, "state.phase must be at most 2"),
+        ("EndOfOptimism", ("leeway",), -1e150, "state.leeway must be >= 0"),
+        ("EndOfOptimism", ("allocation", "pulls", 0, 0), -1e150, "state.allocation.pulls must be >= 0"),
+        (
+            "EndOfOptimism",
+            ("recovery", "rewards", 0),
+            10**6,
+            "state.recovery.rewards must be at most its pulls",
+        ),
+        ("UCB1", ("tally", "rewards", 0), 10**6, "state.tally.rewards must be at most its pulls"),
+        ("UCB1", ("step",), 0, "these sum to state.step at most"),
+        ("OAM", ("pulls", 0, 0), 10**6, "state.pulls must sum to state.step at most"),
+        ("OAM", ("explored",), 10**6, "state.explored must be at most state.step"),
+        ("OAM", ("allocation", "bracket", 0), -1.0, "state.allocation.bracket must be >= 0"),
+        ("OSSB", ("explored",), 10**6, "state.explored must be at most state.step"),
+        ("AOIDS", ("explored",), 10**6, "state.explored must be at most state.step"),
+        ("SPL", ("explored",), 0, "state.exploring_pulls must sum to state.explored at most"),
+        ("SPL", ("learners", "mixability", 0), -1.0, "state.learners.mixability must be >= 0"),
+        ("SPL", ("learners", "gains", 0, 0), 1.0, "state.learners.gains must be <= 0, 0 for the leader"),
+        ("SPL", ("tracked", 0), -1.0, "state.tracked must be >= 0"),
+    ],
+)
+def test_states_of_other_policies_that_cannot_be_are_refused(name, keys, value, message, tmp_path):
+    _, path = saved(name, tmp_path)
+    refused(rewritten(path, put(*keys, value=value)), message)
+
+
 def negative_norm(plain):
     plain["state"]["tables"]["sq_norms"][0][0] = -1.0
 
@@ -426,7 +456,10 @@ def test_weights_below_the_ridge_are_refused(tmp_path):
         (("logits", 0, 0), 1.0, "state.logits must be <= 0"),
         (("multiplier",), -1.0, "state.multiplier must be between 0 and max_multiplier"),
         (("multiplier",), 1e6, "state.multiplier must be between 0 and max_multiplier"),
-        (("explored",), 10**6, "phase_start <= explored <= step"),
+        (("explored",), 10**6, "state.explored must be at most state.step"),
+        (("phase_start",), 10**6, "state.phase_start must be at most state.explored"),
+        (("logits", 0, 0), -9.0, "state.omega must be in proportion to the exponentials of state.logits"),
+        (("omega_sum", 0, 0), -1.0, "state.omega_sum must be >= 0"),
         (("context_counts", 0), 10**6, "context_counts must sum to step"),
         (("phase",), 10**6, "state.phase must be one that the horizon can reach"),
         (("pulls", 0, 0), -1, "state.pulls must be whole numbers >= 0"),

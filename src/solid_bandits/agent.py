@@ -23,7 +23,7 @@ from solid_bandits.policies import contract
 from solid_bandits.policies.contract import CompiledAgent, Policy, kernels
 from solid_bandits.policies.own import OwnPolicyError, compiling
 from solid_bandits.policies.plain import PlainAgent, as_policy
-from solid_bandits.policies.state import check_tables, fill_state, state_to_plain
+from solid_bandits.policies.state import check_counts, check_tables, fill_state, state_to_plain
 from solid_bandits.setting import LARGEST_FEATURE, check_features, make_setting, make_table
 from solid_bandits.stream import POLICY, make_stream
 
@@ -302,6 +302,7 @@ class Agent:
             agent._compiled.player = state
             return agent
         fill_state(agent._compiled.state, state)
+        check_counts(agent._compiled.state)
         check_tables(agent._compiled)
         policy.check_state(agent._compiled)
         return agent

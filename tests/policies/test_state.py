@@ -125,7 +125,7 @@ UNREACHABLE = {
     "omega": (changed("omega", entry(0, 0, value=0.9)), "state.omega must hold one distribution"),
     "logits": (changed("logits", entry(0, 0, value=0.5)), "state.logits must be <= 0"),
     "multiplier": (changed("multiplier", lambda _: 1e9), "state.multiplier must be between"),
-    "explored": (changed("explored", lambda _: 10**6), "state must have phase_start <= explored <= step"),
+    "phase_start": (changed("phase_start", lambda _: 10**6), "state.phase_start must be at most"),
     "contexts": (changed("context_counts", entry(0, value=10**6)), "state.context_counts must sum to step"),
     "phase": (changed("phase", lambda _: 10**6), "state.phase must be one that the horizon can reach"),
 }

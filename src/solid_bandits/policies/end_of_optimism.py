@@ -215,6 +215,11 @@ class EndOfOptimism(TablePolicy):
         _check.number("tolerance", self.tolerance, least=0)
         _check.number("ridge", self.ridge, above=0)
 
+    def check_state(self, agent: EndOfOptimismAgent) -> None:
+        """Refuse a phase that there is not."""
+        if agent.state.phase.item() > RECOVERY:
+            raise ValueError(f"state.phase must be at most {RECOVERY}")
+
     def start(self, setting: Setting, table: Table, stream: Words) -> EndOfOptimismAgent:
         """A new agent; the strategy draws nothing, so the stream is not kept."""
         require_one_context("EndOfOptimism", table)

@@ -248,6 +248,14 @@ class SPL(TablePolicy):
             _check.number("gap_clip", self.gap_clip, above=0)
         _check.number("ridge", self.ridge, above=0)
 
+    def check_state(self, agent: SPLAgent) -> None:
+        """Refuse gains that are not less their largest, and more exploring pulls than there were rounds."""
+        state = agent.state
+        if (state.learners.gains.max(axis=1) != 0).any():
+            raise ValueError("state.learners.gains must be <= 0, 0 for the leader of each row")
+        if state.exploring_pulls.sum() > state.explored.item():
+            raise ValueError("state.exploring_pulls must sum to state.explored at most")
+
     def start(self, setting: Setting, table: Table, stream: Words) -> SPLAgent:
         """A new agent; SPL draws nothing, so the stream is not kept."""
         require_one_context("SPL", table)

@@ -1,5 +1,6 @@
 """The state of an agent as plain numbers, and back: checked, so that nothing that cannot be is taken in."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,52 @@ def _check_estimator(estimator: Estimator, ridge: Any, path: str) -> None:
         raise ValueError(f"{path}.residual and log_det_ratio must be >= 0")
     if not seen and (estimator.targets.any() or estimator.reward_sum.item() or estimator.residual.item()):
         raise ValueError(f"{path}.targets must be 0 before the first reward")
+
+
+NOT_NEGATIVE = (
+    "residual",
+    "leeway",
+    "mixability",
+    "tracked",
+    "omega_sum",
+    "shares",
+    "multipliers",
+    "bracket",
+)
+"""Fields of states that are >= 0 in every policy that has them."""
+
+
+def check_counts(state: Any) -> None:
+    """Refuse counts that contradict each other, and negative numbers where there can be none, in any policy's state."""
+    fields = {name: value for name, value in _parts(state, "state")}
+    for path, value in fields.items():
+        name = path.rpartition(".")[2]
+        if name in NOT_NEGATIVE and (value < 0).any():
+            raise ValueError(f"{path} must be >= 0")
+    step = fields.get("state.step")
+    explored, pulls = fields.get("state.explored"), fields.get("state.pulls")
+    if step is not None and explored is not None and explored > step:
+        raise ValueError("state.explored must be at most state.step")
+    if step is not None and pulls is not None and pulls.sum() > step:
+        raise ValueError("state.pulls must sum to state.step at most")
+    for tally in ("tally", "recovery"):
+        pulled, rewards = fields.get(f"state.{tally}.pulls"), fields.get(f"state.{tally}.rewards")
+        if pulled is not None and rewards is not None and step is not None:
+            if (rewards > pulled).any() or pulled.sum() > step:
+                raise ValueError(
+                    f"state.{tally}.rewards must be at most its pulls, and these sum to state.step at most"
+                )
+    wanted = fields.get("state.allocation.pulls")
+    if wanted is not None and (wanted < 0).any():
+        raise ValueError("state.allocation.pulls must be >= 0")
+
+
+def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
+    for name, value in state._asdict().items():
+        if isinstance(value, tuple):
+            yield from _parts(value, f"{path}.{name}")
+        elif value is not None:
+            yield f"{path}.{name}", value
 
 
 def check_tables(agent: Any) -> None:

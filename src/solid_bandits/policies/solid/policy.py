@@ -200,10 +200,13 @@ class Solid(TablePolicy):
             raise ValueError("state.omega must hold one distribution per context")
         if (state.logits > 0).any():
             raise ValueError("state.logits must be <= 0")
+        weights = np.exp(state.logits)
+        if not np.allclose(state.omega, weights / weights.sum(axis=1, keepdims=True), rtol=1e-6, atol=1e-9):
+            raise ValueError("state.omega must be in proportion to the exponentials of state.logits")
         if not 0.0 <= state.multiplier.item() <= params.max_multiplier:
             raise ValueError("state.multiplier must be between 0 and max_multiplier")
-        if not state.phase_start.item() <= state.explored.item() <= state.step.item():
-            raise ValueError("state must have phase_start <= explored <= step")
+        if state.phase_start.item() > state.explored.item():
+            raise ValueError("state.phase_start must be at most state.explored")
         if state.context_counts.sum() != state.step.item():
             raise ValueError("state.context_counts must sum to step")
         if state.phase.item() >= len(params.phases.length):
