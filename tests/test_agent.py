@@ -438,7 +438,7 @@ def test_saving_while_others_learn(tmp_path):
 
 FEATURES = np.ones((3, 2))
 BAD_DECISIONS = [
-    ({}, "features must be an array of numbers of shape"),
+    ({}, r"features must be given to decide, shape \(arms, 2\), got None"),
     ({"features": None, "available": [True]}, "features must be"),
     ({"features": []}, "features must be .* none of them empty"),
     ({"features": np.ones((0, 2))}, "features must be"),
@@ -459,8 +459,8 @@ BAD_DECISIONS = [
     ({"features": FEATURES, "available": np.ones((3, 1), dtype=bool)}, "available must be 3 truth values"),
     ({"features": FEATURES, "available": "yes"}, "available must be 3 truth values"),
     ({"features": FEATURES, "available": [False] * 3}, "available must have at least one arm, got none"),
-    ({"context": 0}, "context must be given to agents made with contexts"),
-    ({"features": FEATURES, "context": 0}, "context must be given to agents made with contexts"),
+    ({"context": 0}, "features must be given to decide instead of context, got context=0"),
+    ({"features": FEATURES, "context": 0}, "features must be given to decide instead of context"),
 ]
 
 
@@ -675,3 +675,60 @@ def test_certain_policies_say_so(name):
     for decision in play(agent, name, rng, 40):
         assert decision.probability == 1.0
         assert decision.probabilities.sum() == 1.0
+
+
+def test_a_click_is_a_reward():
+    agent, twin = (make_agent("RandUCB", None, dim=2) for _ in range(2))
+    for click in (True, np.False_, np.True_):
+        agent.learn(agent.decide(FEATURES), click)
+        twin.learn(twin.decide(FEATURES), float(click))
+    assert np.array_equal(agent.theta, twin.theta)
+
+
+def test_decisions_are_told_apart_and_not_changed():
+    agent = make_agent("Greedy", None, dim=2)
+    first, second = agent.decide(FEATURES), agent.decide(FEATURES)
+    assert first.arm == second.arm
+    assert first != second
+    opened = [first, second]
+    opened.remove(second)
+    assert opened == [first]
+    assert len({first, second}) == 2
+    for array in (first.features, first.probabilities):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 9.0
+
+
+def test_a_context_is_a_plain_number():
+    agent = make_agent("Solid", np.random.default_rng(0))
+    assert type(agent.decide(context=np.int64(1)).context) is int
+
+
+@pytest.mark.parametrize(
+    ("decisions", "rewards", "message"),
+    [
+        ("one", [1.0], "decisions must be a list of decisions, got one; use learn"),
+        ("many", 1.0, "rewards must be a list, got 1.0"),
+        ("many", [1.0, float("nan")], "decision 1 of 2: reward must be finite"),
+    ],
+)
+def test_many_rewards_that_will_not_do(decisions, rewards, message):
+    agent = make_agent("Greedy", None, dim=2)
+    given = [agent.decide(FEATURES) for _ in range(2)]
+    with pytest.raises(ValueError, match=message):
+        agent.learn_many(given[0] if decisions == "one" else given, rewards)
+    assert agent._compiled.state.estimator.rewards == 0
+
+
+def test_masked_masks_and_words_for_switches_are_refused():
+    agent = make_agent("Greedy", None, dim=2)
+    with pytest.raises(ValueError, match="available must be .* got masked values"):
+        agent.decide(FEATURES, available=np.ma.masked_array([True] * len(FEATURES)))
+    with pytest.raises(ValueError, match="probabilities must be True or False, got 'no'"):
+        sb.Agent(sb.LinTS(), dim=2, noise_std=1.0, probabilities="no")
+
+
+@pytest.mark.parametrize("wrong", [{"horizon": 10**30}, {"dim": 10**9}, {"dim": 10**30}, {"seed": 10**400}])
+def test_numbers_that_are_too_large_are_refused(wrong):
+    with pytest.raises(ValueError, match="must be an integer from"):
+        sb.Agent(sb.Greedy(), **({"dim": 2, "noise_std": 1.0} | wrong))

@@ -414,7 +414,7 @@ def test_a_damaged_file_means_compiling_again_with_one_warning(small, damage):
     words, warned = run(small, cache, CALL_SMALL)
     assert words == ["42", "6.0", "0"]
     assert len(warned) == 1
-    assert "compiled code on disk is of no use: " in warned[0]
+    assert "the compile cache cannot be used: " in warned[0]
     assert DAMAGES[damage] in warned[0]
     if damage in (bits_flipped, open_to_others):  # the file is sound again
         assert quiet(small, cache, CALL_SMALL) == ["42", "6.0", "1"]

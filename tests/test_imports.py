@@ -12,7 +12,7 @@ ROOT = Path(solid_bandits.__file__).parent
 # From the bottom to the top: a module imports from its own layer's package and from the layers below. A name stands
 # for a module or for a package with all that is in it; of two that fit, the longer one counts.
 LAYERS = [
-    ["_types", "_sources", "_inlined"],
+    ["_types", "_sources", "_inlined", "_waiting"],
     ["_check", "_words", "_files", "_cache"],
     ["statistics", "_compile"],
     ["_dispatch", "results", "stream", "workers", "setting"],

@@ -258,7 +258,7 @@ def _warn(reason: str) -> None:
     if not _warned:
         _warned.append(reason)
         warnings.warn(
-            f"compiled code on disk is of no use: {reason}; it is compiled again. {VARIABLE} may name another folder",
+            f"the compile cache cannot be used: {reason}; compiling in memory. {VARIABLE} may name another folder",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 
 from solid_bandits._types import Floats
 
+LARGEST_INTEGER = 2**53
+"""Up to here floats hold every integer, and compiled code counts on without overflow."""
+
 
 class ArgumentError(ValueError):
     """An argument that will not do.
@@ -81,10 +84,12 @@ def number(
     raise ArgumentError(name, f"must be {' and '.join(wanted)}, got {value!r}")
 
 
-def integer(name: str, value: int, *, least: int) -> int:
-    """Return `value` as an int that is >= `least`."""
+def integer(name: str, value: int, *, least: int, most: int = LARGEST_INTEGER) -> int:
+    """Return `value` as an int that is >= `least` and <= `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ArgumentError(name, f"must be an integer >= {least}, got {value!r}")
+        raise ArgumentError(name, f"must be an integer >= {least}, got {short(value)}")
+    if value > most:
+        raise ArgumentError(name, f"must be an integer from {least} to {most}, got {short(value)}")
     return int(value)
 
 

@@ -14,15 +14,16 @@ from numba.experimental import structref
 from numpy.typing import ArrayLike
 
 from solid_bandits import _check
-from solid_bandits._compile import compiled_for, jit_allocating
+from solid_bandits._compile import compiled_for, jit_allocating, jit_apart
 from solid_bandits._files import first_line
 from solid_bandits._types import Bools, Floats
+from solid_bandits._waiting import said_if_long
 from solid_bandits.agent_file import AgentFile, PathLike, read_agent, write_agent
 from solid_bandits.estimation.estimator import Estimator, squared_norm, write_theta
 from solid_bandits.policies import contract
 from solid_bandits.policies.contract import CompiledAgent, Policy, kernels
 from solid_bandits.policies.own import OwnPolicyError, compiling
-from solid_bandits.policies.plain import PlainAgent, as_policy
+from solid_bandits.policies.plain import PlainAgent, Player, as_policy
 from solid_bandits.policies.state import check_counts, check_tables, fill_state, state_to_plain
 from solid_bandits.setting import LARGEST_FEATURE, check_features, make_setting, make_table
 from solid_bandits.stream import POLICY, make_stream
@@ -66,6 +67,14 @@ def _decide(
     return arm, explored, known
 
 
+@jit_apart
+def _measure(estimator: Estimator, rows: Floats, theta: Floats, sq_norms: Floats) -> None:
+    """Write θ-hat, and ‖φ‖²_{V^-1} of each row, which is used up."""
+    write_theta(estimator, theta)
+    for row in range(rows.shape[0]):
+        sq_norms[row] = squared_norm(estimator, rows[row])
+
+
 @jit_allocating
 def _learn(held: Any, context: int, arm: int, features: Floats, reward: float) -> None:
     contract.update(held.agent, context, arm, features, reward)
@@ -86,6 +95,14 @@ class Decision(NamedTuple):
     context: int | None
     """The context of the table, where the agent has one."""
 
+    def __eq__(self, other: object) -> bool:
+        """Whether this is the same decision: two of the same arm are two, also in a list of open ones."""
+        return self is other
+
+    def __hash__(self) -> int:
+        """By identity, as equality is."""
+        return id(self)
+
 
 class Agent:
     """A policy that decides and learns.
@@ -94,7 +111,7 @@ class Agent:
     An agent may be shared by threads: each call takes its turn. It can be copied and pickled; a copy goes its own way.
 
     Args:
-        policy: parameters, such as `RandUCB()`.
+        policy: parameters, such as `RandUCB()`; or an object with `act` and `update` (docs/own-policy.md).
         dim: d, where each decision brings its features.
         contexts: the features of all contexts, shape (contexts, arms, dim), where they are known in advance: for
             policies such as `Solid()` that plan over all of them. Give `dim` or `contexts`.
@@ -115,7 +132,7 @@ class Agent:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: Policy | Player,
         *,
         dim: int | None = None,
         contexts: ArrayLike | None = None,
@@ -125,14 +142,16 @@ class Agent:
         seed: int = 0,
         probabilities: bool = False,
     ) -> None:
-        policy = as_policy("policy", policy)
+        known = as_policy("policy", policy)
+        _check.switch("probabilities", probabilities)
         if (dim is None) == (contexts is None):
-            raise ValueError("dim or contexts must be given, and not both")
+            got = "neither" if dim is None else "both"
+            raise ValueError(f"dim or contexts must be given, and not both, got {got}")
         table = None if contexts is None else make_table(contexts, "contexts")
         size = table.features.shape[2] if table is not None else dim
         assert size is not None  # one of the two was given
         stream = make_stream(_check.integer("seed", seed, least=0), run=0, role=POLICY)
-        self.policy = policy.with_probabilities() if probabilities else policy
+        self.policy = known.with_probabilities() if probabilities else known
         self._setting = make_setting(size, noise_std, theta_bound, horizon)
         self._table = table
         self._compiled: Any = contract.start(self.policy, self._setting, table, stream)
@@ -148,7 +167,10 @@ class Agent:
             self._decide: Any = getattr(_decide, "py_func", _decide)
             self._learn: Any = getattr(_learn, "py_func", _learn)
             return
-        with compiling(self.policy, self._compiled, lambda: kernels(type(self._compiled))):
+        with (
+            said_if_long(f"compiling {self.policy.name}"),
+            compiling(self.policy, self._compiled, lambda: kernels(type(self._compiled))),
+        ):
             self._compile()
 
     def _compile(self) -> None:
@@ -183,8 +205,13 @@ class Agent:
             raise ValueError(f"context must be given to decide: {self.policy.name} has a table of contexts")
         place = 0
         if context is not None:
-            if self._table is None or features is not None:
-                raise ValueError("context must be given to agents made with contexts, and without features")
+            if self._table is None:
+                raise ValueError(
+                    f"features must be given to decide instead of context, got context={context!r}: this agent has "
+                    "no contexts"
+                )
+            if features is not None:
+                raise ValueError("context or features must be given to decide, and not both, got both")
             place = _check.index("context", context, self._table.features.shape[0])
             arms = self._table.features[place]
         else:
@@ -195,25 +222,30 @@ class Agent:
         probabilities = np.zeros(arms.shape[0])
         with self._lock:
             arm, explored, known = self._decide(self._held, place, arms, mask, probabilities)
-        if not (0 <= arm < arms.shape[0] and mask[arm]):  # a policy of a user's own
+        # These may fail for a policy of a user's own alone.
+        if type(arm) is not int or not (0 <= arm < arms.shape[0] and mask[arm]):
             raise OwnPolicyError(
                 f"{self.policy.name}'s kernel act must return an available arm from 0 to {len(mask) - 1}, "
                 f"got {arm}"
             )
-        if known is None:
-            raise OwnPolicyError(
-                f"{self.policy.name}'s kernel probabilities must return whether it wrote them, got None"
-            )
         if self._certain:
             probabilities[arm] = 1.0
             known = True
+        if known is None or (known and not probabilities[arm] > 0.0):
+            raise OwnPolicyError(
+                f"{self.policy.name}'s probabilities must return whether they are known, and give the arm that act "
+                f"returns more than 0, got {known} and {probabilities[arm]} for arm {arm}"
+            )
+        probabilities.flags.writeable = False
+        chosen = arms[arm].copy()
+        chosen.flags.writeable = False
         return Decision(
             arm=arm,
             probability=probabilities[arm].item() if known else None,
             probabilities=probabilities if known else None,
-            explored=explored,
-            features=arms[arm].copy(),
-            context=context,
+            explored=bool(explored),
+            features=chosen,
+            context=None if context is None else place,
         )
 
     def learn(self, decision: Decision, reward: float) -> None:
@@ -224,12 +256,20 @@ class Agent:
 
     def learn_many(self, decisions: Iterable[Decision], rewards: Iterable[float]) -> None:
         """Take in many rewards, in this order; all are checked before the first is taken in."""
-        decisions, rewards = list(decisions), list(rewards)
+        if isinstance(decisions, Decision):
+            raise ValueError("decisions must be a list of decisions, got one; use learn")
+        decisions = _listed("decisions", decisions)
+        rewards = _listed("rewards", rewards)
         if len(decisions) != len(rewards):
             raise ValueError(
                 f"rewards must have {len(decisions)} entries, one per decision, got {len(rewards)}"
             )
-        outcomes = [self._outcome(*pair) for pair in zip(decisions, rewards, strict=True)]
+        outcomes = []
+        for place, pair in enumerate(zip(decisions, rewards, strict=True)):
+            try:
+                outcomes.append(self._outcome(*pair))
+            except ValueError as error:
+                raise ValueError(f"decision {place} of {len(decisions)}: {error}") from None
         with self._lock:
             for outcome in outcomes:
                 self._learn(self._held, *outcome)
@@ -242,18 +282,19 @@ class Agent:
         estimator = self._estimator()
         rows = np.array(self._arms(features))
         with self._lock:
-            means = rows @ self._theta(estimator)
-            if estimator.weights.any():
-                norms = np.array([squared_norm(estimator, row) for row in rows])
-            else:
+            theta, norms = np.zeros(rows.shape[1]), np.zeros(rows.shape[0])
+            _measure(estimator, rows.copy(), theta, norms)
+            if not estimator.weights.any():
                 norms = np.where(rows.any(axis=1), np.inf, 0.0)
-        return means, self._setting.noise_std * np.sqrt(norms)
+        return rows @ theta, self._setting.noise_std * np.sqrt(norms)
 
     @property
     def theta(self) -> Floats:
         """θ-hat, the estimate, shape (dim,)."""
         with self._lock:
-            return self._theta(self._estimator())
+            theta = np.zeros(self._setting.dim)
+            _measure(self._estimator(), np.zeros((0, self._setting.dim)), theta, np.zeros(0))
+            return theta
 
     def save(self, path: PathLike) -> None:
         """Write one JSON file of plain numbers: policy, setting, table, state and version."""
@@ -318,7 +359,9 @@ class Agent:
         dim = self._setting.dim
         if type(features) is np.ndarray and features.shape[1:] == (dim,) and _is_ready(features):
             return features
-        arms = check_features("features", features if features is not None else [], "arms", "dim")
+        if features is None:
+            raise ValueError(f"features must be given to decide, shape (arms, {dim}), got None")
+        arms = check_features("features", features, "arms", "dim")
         if arms.shape[1] != dim:
             raise ValueError(f"features must have shape (arms, {dim}), got {arms.shape}")
         return arms
@@ -327,6 +370,8 @@ class Agent:
         """Context, arm, features and reward as compiled code takes them."""
         if not isinstance(decision, Decision):
             raise ValueError(f"decision must be what decide returned, got {decision!r}")
+        if isinstance(reward, bool | np.bool_):  # a click
+            reward = float(reward)
         value = _check.number("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD)
         if not self._takes_context:
             features = decision.features
@@ -350,10 +395,12 @@ class Agent:
             raise ValueError(f"{self.policy.name} keeps no linear estimate, so it has none to show")
         return estimator
 
-    def _theta(self, estimator: Estimator) -> Floats:
-        theta = np.zeros(self._setting.dim)
-        write_theta(estimator, theta)
-        return theta
+
+def _listed(name: str, values: Iterable[Any]) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError:
+        raise ValueError(f"{name} must be a list, got {values!r}") from None
 
 
 def _is_ready(features: Floats) -> bool:
@@ -365,13 +412,16 @@ def _is_ready(features: Floats) -> bool:
 
 
 def _mask(available: ArrayLike, n_arms: int) -> Bools:
+    if isinstance(available, np.ma.MaskedArray):
+        raise ValueError(f"available must be {n_arms} truth values, one per arm, got masked values")
     try:
         mask = np.array(available)
     except ValueError:  # rows of different lengths
         mask = np.array(None)
     if mask.dtype != np.bool_ or mask.shape != (n_arms,):
         raise ValueError(
-            f"available must be {n_arms} truth values, one per arm, got {mask.dtype} of shape {mask.shape}"
+            f"available must be {n_arms} truth values, one per arm, not indices, got {mask.dtype} of shape "
+            f"{mask.shape}"
         )
     if not mask.any():
         raise ValueError("available must have at least one arm, got none")

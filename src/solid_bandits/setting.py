@@ -36,12 +36,16 @@ class Table(NamedTuple):
     """L, the largest ‖φ(x, a)‖."""
 
 
+LARGEST_DIM = 10_000
+"""d² numbers take 0.8 GB there."""
+
+
 def make_setting(
     dim: int, noise_std: float, theta_bound: float | None = None, horizon: int | None = None
 ) -> Setting:
     """A checked setting; None is unknown."""
     return Setting(
-        dim=_check.integer("dim", dim, least=1),
+        dim=_check.integer("dim", dim, least=1, most=LARGEST_DIM),
         noise_std=_check.number("noise_std", noise_std, above=0),
         theta_bound=0.0 if theta_bound is None else _check.number("theta_bound", theta_bound, above=0),
         horizon=0 if horizon is None else _check.integer("horizon", horizon, least=1),

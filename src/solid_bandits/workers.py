@@ -20,6 +20,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from solid_bandits import _check
+from solid_bandits._cache import folder
 from solid_bandits._files import first_line
 from solid_bandits._sources import package_hash
 from solid_bandits._types import Plain
@@ -74,6 +75,7 @@ class Processes:
             for task in tasks:
                 yield task.key, task.function(*task.arguments)
             return
+        folder()  # warns here, once, if compiled code cannot be kept; workers would each
         left = {task.key: task for task in tasks}
         deaths = 0
         while left:

@@ -8,10 +8,11 @@ import solid_bandits as sb
 from solid_bandits._compile import jit
 from solid_bandits.estimation.arms import ArmsWork, best_available
 from solid_bandits.estimation.estimator import observe, write_theta
+from solid_bandits.linalg.vectors import dot
 from solid_bandits.policies.contract import register
 from solid_bandits.policies.identification import alternative_distance
 from solid_bandits.policies.linucb import upper_arm
-from solid_bandits.policies.randucb import RandUCBParams, RandUCBState, set_scale
+from solid_bandits.policies.randucb import RandUCBParams, RandUCBState, set_scale, set_scale_by
 from solid_bandits.setting import Setting
 from solid_bandits.stream import uniform
 
@@ -29,7 +30,7 @@ class TestedAgent(NamedTuple):
 def act(agent, arms, available):
     """The greedy arm where no model with another best arm is within σ² E, else RandUCB's arm with the same draw E."""
     params, state, noise_std = agent.params, agent.state, agent.setting.noise_std
-    set_scale(agent, arms)
+    set_scale_by(agent, arms, available)
     state.step[()] += 1
     drawn = -2.0 * params.temperature * math.log(1.0 - uniform(state.stream))
     theta = agent.work.vector
@@ -44,7 +45,8 @@ def act(agent, arms, available):
 @jit
 def update(agent, features, reward):
     """Take in a reward."""
-    set_scale(agent, features.reshape((1, features.shape[0])))
+    if agent.state.estimator.weights[0] == 0.0:
+        set_scale(agent, dot(features, features))
     observe(agent.state.estimator, features, reward, agent.work.vector, agent.work.gains)
 
 

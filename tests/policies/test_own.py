@@ -138,7 +138,7 @@ def test_what_cannot_be_compiled_is_said_of_the_users_line(name):
 
 def test_probabilities_must_say_whether_they_are_known():
     agent = sb.Agent(make(first_arm, probabilities=bad_probabilities), dim=2, noise_std=1.0)
-    with pytest.raises(ValueError, match="kernel probabilities must return whether it wrote them, got None"):
+    with pytest.raises(ValueError, match=r"probabilities must return whether they are known, .* got None"):
         agent.decide([[1.0, 0.0]])
 
 
@@ -306,3 +306,25 @@ def test_an_agent_in_plain_python_is_copied_and_pickled_but_not_saved(tmp_path):
         other.learn(other.decide(arms), 0.5)
         assert other.decide(arms).arm == 2
     assert agent.decide(arms).arm == 1
+
+
+def test_an_own_policy_is_a_dataclass():
+    """Otherwise its parameters would be in no description."""
+
+    class Loose(sb.DecisionPolicy):
+        kernels = sb.Kernels(first_arm, count_rewards)
+
+        def __init__(self, arm):
+            object.__setattr__(self, "arm", arm)
+
+        def start(self, setting, stream):
+            return Shared(State(np.array(0)))
+
+    with pytest.raises(ValueError, match=r"Loose must be a dataclass: put @dataclass\(frozen=True\)"):
+        sb.Agent(Loose(1), dim=1, noise_std=1.0)
+
+
+def test_a_float_for_an_arm_is_refused_by_an_agent_too():
+    agent = sb.Agent(make(act_of_a_float), dim=1, noise_std=1.0)
+    with pytest.raises(ValueError, match="must return an available arm from 0 to 0, got 0.0"):
+        agent.decide([[1.0]])

@@ -80,9 +80,9 @@ def test_other_units_of_rewards_or_features_make_the_same_choices(exponent, seed
 
 
 def test_the_scale_is_that_of_the_first_arms_seen():
-    """ν = ridge L², L over all arms on offer, also those that may not be pulled; rewards that come first count too."""
+    """ν = ridge L², L over the arms that may be pulled, whatever the others are; rewards that come first count too."""
     stream = make_stream(0, 0, POLICY)
-    arms, available = np.array([[3.0, 4.0], [0.0, 1.0]]), np.array([False, True])
+    arms, available = np.array([[3.0, 4.0], [0.0, 1.0], [1e9, 0.0]]), np.array([True, True, False])
     agent = contract.start(sb.RandUCB(ridge=0.1), make_setting(2, 1.0), None, stream)
     contract.act(agent, 0, arms, available)
     assert agent.state.estimator.weights == pytest.approx([2.5, 2.5])
@@ -93,7 +93,7 @@ def test_the_scale_is_that_of_the_first_arms_seen():
     assert agent.state.estimator.weights == pytest.approx([0.4, 4.4])
     # Zeros have no scale; any will do, and decisions go on.
     agent = contract.start(sb.RandUCB(ridge=0.1), make_setting(2, 1.0), None, stream)
-    contract.act(agent, 0, np.zeros((2, 2)), available)
+    contract.act(agent, 0, np.zeros((3, 2)), available)
     assert (agent.state.estimator.weights > 0).all()
 
 

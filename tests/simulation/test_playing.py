@@ -34,8 +34,8 @@ class Told:
     def begin(self, tasks, kept):
         self.said.append((len(tasks), kept))
 
-    def compiling(self):
-        self.said.append("compiling")
+    def compiling(self, done, total):
+        self.said.append(("compiling", done, total))
 
     def start(self):
         self.said.append("start")
@@ -60,8 +60,9 @@ def test_every_task_is_played_once_and_sinks_are_finished():
     assert [task for task in first.kept if isinstance(task, Block)] == blocks(plan())
     assert list(second.kept) == blocks(plan(2))
     assert (first.finished, second.finished) == (1, 1)
-    assert told.said[:3] == [(1 + 6 + 4, 0), "compiling", "start"]
-    assert len(told.said) == 3 + 11
+    assert told.said[:3] == [(1 + 6 + 4, 0), ("compiling", 0, 2), ("compiling", 1, 2)]
+    assert told.said[3:5] == [("compiling", 2, 2), "start"]
+    assert len(told.said) == 5 + 11
 
 
 def test_what_a_sink_has_is_not_played_again():

@@ -233,6 +233,9 @@ def _known(policy: Policy, agent: CompiledAgent) -> CompiledAgent:
     name = policy.name
     if not isinstance(own, Kernels):
         raise ValueError(f"{name}.kernels must be sb.Kernels(act, update), got {own!r}")
+    if "__init__" in vars(type(policy)) and "__dataclass_fields__" not in vars(type(policy)):
+        # Otherwise its parameters would be in no description, and two policies that differ would be equal.
+        raise ValueError(f"{name} must be a dataclass: put @dataclass(frozen=True) before the class")
     twins = _OWN.setdefault(type(agent), {})
     meaning = tuple(what_it_means(kernel) for kernel in own)
     if meaning not in twins:

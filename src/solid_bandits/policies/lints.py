@@ -189,7 +189,7 @@ class LinTS(DecisionPolicy):
         _check.choice("scale", self.scale, ("posterior", "paper"))
         _check.number("multiple", self.multiple, least=0)
         _check.number("ridge", self.ridge, above=0)
-        _check.integer("votes", self.votes, least=0)
+        _check.integer("votes", self.votes, least=0, most=10**6)
 
     def with_probabilities(self) -> "LinTS":
         """The same policy, its arms drawn so that their probabilities are known."""

@@ -12,10 +12,12 @@ where an agent is asked for them.
 """
 
 import copy
+import inspect
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from reprlib import repr as short
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,7 +26,24 @@ from solid_bandits.policies.contract import DecisionPolicy, Policy, register
 from solid_bandits.policies.own import OwnPolicyError
 from solid_bandits.setting import Setting
 
+METHODS = {
+    "act": ("arms", "available"),
+    "update": ("features", "reward"),
+    "start": ("setting", "rng"),
+    "probabilities": ("arms", "available"),
+}
+"""What a plain policy may have, and what each is given."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class Player(Protocol):
+    """A policy in plain Python; `start` and `probabilities` are optional."""
+
+    def act(self, arms: Floats, available: Bools) -> int:
+        """Choose one of the arms, shape (arms, dim), that are available, shape (arms,)."""
+
+    def update(self, features: Floats, reward: float) -> None:
+        """Take in the reward of the arm that was pulled, whose features were these, shape (dim,)."""
 
 
 class PlainAgent:
@@ -40,7 +59,7 @@ class PlainAgent:
 
 def act(agent: PlainAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
     """What the object chooses, checked; whether it explored is not known."""
-    arm = agent.player.act(arms, available)
+    arm = agent.player.act(_shown(arms), _shown(available))
     if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
         raise OwnPolicyError(
             f"{type(agent.player).__name__}.act must return an arm from 0 to {len(arms) - 1}, got {arm!r}"
@@ -52,14 +71,14 @@ def act(agent: PlainAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
 
 def update(agent: PlainAgent, features: Floats, reward: float) -> None:
     """Hand the reward over."""
-    agent.player.update(features, reward)
+    agent.player.update(_shown(features), reward)
 
 
 def probabilities(agent: PlainAgent, arms: Floats, available: Bools, out: Floats) -> bool:
     """What the object says of itself, where it says something."""
     if not hasattr(agent.player, "probabilities"):
         return False
-    found = np.asarray(agent.player.probabilities(arms, available), dtype=np.float64)
+    found = np.asarray(agent.player.probabilities(_shown(arms), _shown(available)), dtype=np.float64)
     name = type(agent.player).__name__
     sound = found.shape == out.shape and bool((found >= 0).all() and abs(found.sum() - 1) <= 1e-9)
     if not sound or found[~available].any():
@@ -93,6 +112,14 @@ class PlainPolicy(DecisionPolicy):
             player.start(known, _generator(stream))
         return PlainAgent(player, setting)
 
+    def with_probabilities(self) -> "PlainPolicy":
+        """The same, if it can tell them."""
+        if not callable(getattr(self.player, "probabilities", None)):
+            raise OwnPolicyError(
+                f"{self.name} must have a method probabilities(arms, available) to give them"
+            )
+        return self
+
     def describe(self) -> Plain:
         """Its class and what it was made with, as far as that is plain data."""
         slots = [name for kind in type(self.player).__mro__ for name in getattr(kind, "__slots__", ())]
@@ -109,11 +136,36 @@ def as_policy(name: str, value: Any) -> Policy:
         return value
     if isinstance(value, type):
         raise ValueError(f"{name} must be an object, got the class {value.__name__}; give {value.__name__}()")
-    if all(callable(getattr(value, method, None)) for method in ("act", "update")):
-        return PlainPolicy(value)
-    raise ValueError(
-        f"{name} must be a policy such as Solid(), or an object with act and update, got {value!r}"
-    )
+    missing = [method for method in ("act", "update") if not callable(getattr(value, method, None))]
+    if missing:
+        without = f", which has no {missing[0]}" if len(missing) == 1 else ""
+        raise ValueError(
+            f"{name} must be a policy such as Solid(), or an object with act and update, got {short(value)}{without}"
+        )
+    for method, arguments in METHODS.items():
+        if callable(getattr(value, method, None)):
+            _check_arguments(getattr(value, method), f"{type(value).__name__}.{method}", arguments)
+    return PlainPolicy(value)
+
+
+def _check_arguments(method: Any, name: str, arguments: tuple[str, ...]) -> None:
+    try:
+        signature = inspect.signature(method)
+    except (ValueError, TypeError):
+        return  # what is written in another language does not tell
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        raise OwnPolicyError(
+            f"{name} must take ({', '.join(arguments)}), got {signature} ({error})"
+        ) from None
+
+
+def _shown(array: Any) -> Any:
+    """The array, not to be written to: it may be the caller's."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _generator(stream: Words) -> np.random.Generator:

@@ -45,14 +45,20 @@ class RandUCBAgent(NamedTuple):
 
 
 @jit
-def set_scale(agent: RandUCBAgent, arms: Floats) -> None:
-    """ν = ridge L², L the largest norm among the first arms that are seen; any ridge does where all are 0."""
-    estimator = agent.state.estimator
-    if estimator.weights[0] == 0.0:
+def set_scale(agent: RandUCBAgent, largest: float) -> None:
+    """ν = ridge L², L² = `largest`; any ridge does where it is 0."""
+    set_ridge(agent.state.estimator, agent.params.ridge * (largest if largest > 0.0 else 1.0))
+
+
+@jit
+def set_scale_by(agent: RandUCBAgent, arms: Floats, available: Bools) -> None:
+    """Set the scale, where it is not set yet, by the largest norm among the arms that may be pulled."""
+    if agent.state.estimator.weights[0] == 0.0:
         largest = 0.0
         for arm in range(arms.shape[0]):
-            largest = max(largest, dot(arms[arm], arms[arm]))
-        set_ridge(estimator, agent.params.ridge * (largest if largest > 0.0 else 1.0))
+            if available[arm]:
+                largest = max(largest, dot(arms[arm], arms[arm]))
+        set_scale(agent, largest)
 
 
 @jit
@@ -66,7 +72,7 @@ def draw_width(params: RandUCBParams, noise_std: float, step: int, stream: Words
 def act(agent: RandUCBAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
     """argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
     state = agent.state
-    set_scale(agent, arms)
+    set_scale_by(agent, arms, available)
     state.step[()] += 1
     width = draw_width(agent.params, agent.setting.noise_std, state.step.item(), state.stream)
     return upper_arm(state.estimator, arms, available, width, agent.work)
@@ -75,7 +81,8 @@ def act(agent: RandUCBAgent, arms: Floats, available: Bools) -> tuple[int, bool]
 @jit
 def update(agent: RandUCBAgent, features: Floats, reward: float) -> None:
     """Take in a reward."""
-    set_scale(agent, features.reshape((1, features.shape[0])))
+    if agent.state.estimator.weights[0] == 0.0:
+        set_scale(agent, dot(features, features))
     observe(agent.state.estimator, features, reward, agent.work.vector, agent.work.gains)
 
 
@@ -170,7 +177,7 @@ def write_probabilities(
 @jit
 def probabilities(agent: RandUCBAgent, arms: Floats, available: Bools, out: Floats) -> bool:
     """The distribution of the arm, exact: of the only random number, the width, it needs the distribution alone."""
-    set_scale(agent, arms)
+    set_scale_by(agent, arms, available)
     state = agent.state
     write_probabilities(
         agent.params,
@@ -200,7 +207,7 @@ class RandUCB(DecisionPolicy):
     Args:
         temperature: τ >= 0, half the mean of the drawn part of W² / σ²; 0 is LinUCB of width σ √(κ log t).
         growth: κ >= 0, the part of W² / σ² that grows with log t.
-        ridge: ν over L², L the largest norm of a feature among the first arms seen: choices do not change when
+        ridge: ν over L², L the largest norm among the arms of the first decision: choices do not change when
             features are scaled. To be made smaller where rewards are many σ.
 
     Reference: Vaswani, Mehrabian, Durand and Kveton (2020), "Old dog learns new tricks: randomized UCB for bandit

@@ -109,7 +109,7 @@ NOT_NEGATIVE = (
 
 def check_counts(state: Any) -> None:
     """Refuse counts that contradict each other, and negative numbers where there can be none, in any policy's state."""
-    fields = {name: value for name, value in _parts(state, "state")}
+    fields = dict(_parts(state, "state"))
     for path, value in fields.items():
         name = path.rpartition(".")[2]
         if name in NOT_NEGATIVE and (value < 0).any():
@@ -122,11 +122,12 @@ def check_counts(state: Any) -> None:
         raise ValueError("state.pulls must sum to state.step at most")
     for tally in ("tally", "recovery"):
         pulled, rewards = fields.get(f"state.{tally}.pulls"), fields.get(f"state.{tally}.rewards")
-        if pulled is not None and rewards is not None and step is not None:
-            if (rewards > pulled).any() or pulled.sum() > step:
-                raise ValueError(
-                    f"state.{tally}.rewards must be at most its pulls, and these sum to state.step at most"
-                )
+        if step is None or pulled is None or rewards is None:
+            continue
+        if (rewards > pulled).any() or pulled.sum() > step:
+            raise ValueError(
+                f"state.{tally}.rewards must be at most its pulls, and these sum to state.step at most"
+            )
     wanted = fields.get("state.allocation.pulls")
     if wanted is not None and (wanted < 0).any():
         raise ValueError("state.allocation.pulls must be >= 0")

@@ -1,12 +1,18 @@
 """`simulate`: play into memory."""
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
+from typing import cast
 
 from solid_bandits._files import FORMAT
 from solid_bandits._types import Plain
+from solid_bandits._waiting import PATIENCE, said_if_long
+from solid_bandits._words import count
 from solid_bandits.policies.contract import Policy
+from solid_bandits.policies.plain import Player
 from solid_bandits.problem import Problem
 from solid_bandits.results import Results
 from solid_bandits.simulation.assembly import assemble, seconds_by_policy, versions
@@ -41,16 +47,21 @@ class _Fraction:
     def __init__(self, runs: int, report: Callable[[float], None]) -> None:
         self.runs = runs
         self.done = 0
+        self.began = time.monotonic()
+        self.waiting = ExitStack()
         self.report = report
 
     def begin(self, tasks: Sequence[Key], kept: int) -> None:
         self.report(0.0)
 
     def compiling(self, done: int, total: int) -> None:
-        pass
+        if done == 0:
+            self.waiting.enter_context(said_if_long(f"compiling {count(total, 'policy', 'policies')}"))
+        elif total > 1 and time.monotonic() - self.began > PATIENCE:
+            print(f"compiled: {done} of {total}", file=sys.stderr, flush=True)
 
     def start(self) -> None:
-        pass
+        self.waiting.close()
 
     def advance(self, key: Key) -> None:
         assert isinstance(key.task, Block)
@@ -60,7 +71,7 @@ class _Fraction:
 
 def simulate(
     problem: Problem | Callable[[int], Problem],
-    policies: Mapping[str, Policy],
+    policies: Mapping[str, Policy | Player],
     horizon: int,
     runs: int = 100,
     seed: int = 0,
@@ -75,7 +86,7 @@ def simulate(
 
     Args:
         problem: what is played; or a function from the number of a run to its problem, for a new problem in each run.
-        policies: label -> policy.
+        policies: label -> policy: one of ours, or an object with `act` and `update` (docs/own-policy.md).
         horizon: n, the number of steps; the policies are told.
         runs: independent repetitions.
         seed: of everything random.
@@ -90,8 +101,11 @@ def simulate(
         >>> results = sb.simulate(sb.problems.toy(), policies, horizon=1000, runs=10)
         >>> final = results.final()
     """
-    plan = Plan(problem, policies, horizon, runs, seed, diagnostics)
-    return simulate_plan(plan, jobs, _Fraction(runs * len(policies), progress or (lambda fraction: None)))
+    # The plan makes policies of plain objects.
+    plan = Plan(problem, cast("Mapping[str, Policy]", policies), horizon, runs, seed, diagnostics)
+    told = _Fraction(runs * len(policies), progress or (lambda fraction: None))
+    with told.waiting:
+        return simulate_plan(plan, jobs, told)
 
 
 def simulate_plan(plan: Plan, jobs: int | None, progress: Progress) -> Results:

@@ -34,6 +34,7 @@ class Plan:
         _check.integer("horizon", self.horizon, least=1)
         _check.integer("runs", self.runs, least=1)
         _check.integer("seed", self.seed, least=0)
+        _check.switch("diagnostics", self.diagnostics)
         problem = self.problem_of(0)
         if not isinstance(problem, Problem):
             raise _check.ArgumentError(
