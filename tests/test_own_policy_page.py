@@ -88,7 +88,7 @@ def test_a_plain_policy_on_the_command_line(folder):
     results = sb.Results.load(folder / "beside-solid")
     assert results.policies == ["MyGreedy (epsilon=0.05)", "SOLID", "RandUCB (ridge=0.05)"]
     described = results.manifest["configuration"]["policies"]["MyGreedy (epsilon=0.05)"]
-    assert described == {"kind": "MyGreedy", "plain": True, "epsilon": 0.05, "ridge": 1.0}
+    assert described == {"kind": "MyGreedy", "plain": True, "attributes": {"epsilon": 0.05, "ridge": 1.0}}
     assert (folder / "beside-solid" / "report.html").exists()
 
 
