@@ -722,7 +722,7 @@ def test_many_rewards_that_will_not_do(decisions, rewards, message):
 
 def test_masked_masks_and_words_for_switches_are_refused():
     agent = make_agent("Greedy", None, dim=2)
-    with pytest.raises(ValueError, match="available must be .* got masked values"):
+    with pytest.raises(ValueError, match=r"available must be .* got masked values"):
         agent.decide(FEATURES, available=np.ma.masked_array([True] * len(FEATURES)))
     with pytest.raises(ValueError, match="probabilities must be True or False, got 'no'"):
         sb.Agent(sb.LinTS(), dim=2, noise_std=1.0, probabilities="no")

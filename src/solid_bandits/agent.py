@@ -99,6 +99,10 @@ class Decision(NamedTuple):
         """Whether this is the same decision: two of the same arm are two, also in a list of open ones."""
         return self is other
 
+    def __ne__(self, other: object) -> bool:
+        """Whether this is another decision."""
+        return self is not other
+
     def __hash__(self) -> int:
         """By identity, as equality is."""
         return id(self)

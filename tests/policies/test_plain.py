@@ -477,5 +477,5 @@ def test_probabilities_are_refused_where_there_are_none():
         def probabilities(self, arms, available):
             return [1.0, 0.0, 0.0]
 
-    with pytest.raises(ValueError, match="more than 0, got True and 0.0 for arm 1"):
+    with pytest.raises(ValueError, match=r"more than 0, got True and 0.0 for arm 1"):
         sb.Agent(Odd(1), dim=3, noise_std=1.0).decide(np.eye(3))
