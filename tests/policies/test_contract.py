@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import drive
 import solid_bandits as sb
-from problems import degenerate
+from sample_problems import degenerate
 from solid_bandits.loop import _loop, checkpoints, play
 from solid_bandits.policies import contract
 from solid_bandits.policies.catalogue import CLASSES
