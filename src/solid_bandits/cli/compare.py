@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from solid_bandits.simulation import Block, Plan
     from solid_bandits.simulation.playing import Key
 
-DEFAULT_POLICIES = ["solid", "randucb", "linucb", "lints", "lints-posterior"]
+DEFAULT_POLICIES = ["solid", "randucb", "linucb", "lints-paper", "lints"]
 
 
 @takes_problem
@@ -27,7 +27,7 @@ def compare(
         list[str] | None,
         typer.Option(
             help="A policy by name, with parameters if need be, such as 'randucb(ridge=0.05)'; repeat for several "
-            "(default: solid, randucb, linucb, lints, lints-posterior)."
+            "(default: solid, randucb, linucb, lints-paper, lints)."
         ),
     ] = None,
     import_: Annotated[
