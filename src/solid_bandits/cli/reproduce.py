@@ -147,7 +147,7 @@ def _list(names: list[str]) -> None:
         table.add_column(f"{scale}: steps,\ntime on {cores} cores", no_wrap=True)
     table.add_column("what")
     notes = [
-        "Times are estimates; the first run also compiles, for two or three minutes.",
+        "Times are estimates; the first run also compiles, for less than a minute.",
         f"`all` is every one but {', '.join(ON_THEIR_OWN)}.",
     ]
     for name in _names(names):
