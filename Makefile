@@ -12,7 +12,7 @@ BIN := .venv/bin
 
 demo: .venv/run
 	rm -rf demo
-	$(BIN)/solid-bandits compare toy --policy solid --policy randucb --policy linucb --policy lints --policy lints-posterior \
+	$(BIN)/solid-bandits compare toy --policy solid --policy randucb --policy linucb --policy lints-paper --policy lints \
 	    --policy greedy --horizon 50000 --runs 100 --seed 0 --out demo
 	@echo "open demo/report.html in a browser, or look at demo/regret.png"
 

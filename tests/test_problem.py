@@ -41,7 +41,7 @@ def test_it_cannot_be_changed_not_even_through_the_arrays_it_was_made_of():
 
 def test_repr_says_what_matters():
     assert re.fullmatch(
-        r"Problem\(contexts=2, arms=3, dim=2, noise_std=1, least gap=1, L=[\d.]+, B=1.118\)",
+        r"Problem\(contexts=2, arms=3, dim=2, noise_std=1, least gap=1\.00, L=[\d.]+, B=1\.12\)",
         repr(sb.Problem(FEATURES, THETA)),
     )
 

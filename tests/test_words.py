@@ -28,6 +28,11 @@ def test_a_number_has_three_figures(value, text):
     assert _words.number(value) == text
 
 
+def test_a_chosen_number_is_said_as_it_was_given():
+    assert [_words.given(value) for value in (1.0, 0.95, -0.1, 1 + 0.2)] == ["1", "0.95", "−0.1", "1.2"]
+    assert _words.given(1 - 0.05 / 3, 5) == "0.98333"
+
+
 def test_a_number_has_the_figures_and_the_sign_that_are_asked_for():
     assert _words.number(2.5, 6) == "2.50000"
     assert _words.number(2.5, sign="+") == "+2.50"

@@ -42,6 +42,16 @@ def fixed(value: float | None, places: int, sign: str = "") -> str:
     return _typeset(f"{round(value, places) + 0.0:{sign},.{places}f}")
 
 
+def given(value: float, figures: int = 6) -> str:
+    """A number that somebody chose, as short as it can be said: no figure is added to it.
+
+    Example:
+        >>> [given(value) for value in (1.0, 0.95, 0.1)]
+        ['1', '0.95', '0.1']
+    """
+    return _typeset(f"{value:.{figures}g}")
+
+
 def decimals(size: float, figures: int) -> int:
     """The decimals that show so many figures of a number of this size."""
     rounded = abs(float(f"{size:.{figures - 1}e}"))  # 0.9999 is as large as 1

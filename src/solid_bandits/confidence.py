@@ -66,9 +66,8 @@ def squared_radius(
 ) -> float:
     """c_{n,δ} from log n and log 1/δ, so that neither has to be a float itself."""
     noise_var = noise_std**2
-    feature_bound = max(
-        feature_bound, 1e-150
-    )  # all features zero: nothing to learn, and nothing to be infinite about
+    # All features zero: nothing to learn, and nothing to be infinite about.
+    feature_bound = max(feature_bound, 1e-150)
     gamma = 1.0 + 1.0 / log_n
     # log((ν + L² n) / ν): the largest eigenvalue of V relative to the least.
     log_spread = _log_one_plus(2.0 * math.log(feature_bound) - math.log(ridge) + log_n)

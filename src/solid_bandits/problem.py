@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solid_bandits import _check
+from solid_bandits import _check, _words
 from solid_bandits._types import Floats, Ints
 from solid_bandits.setting import Setting, Table, check_features, make_setting, make_table
 
@@ -191,10 +191,11 @@ class Problem:
 
     def __repr__(self) -> str:
         positive = self.gaps[self.gaps > 0]
-        least = f"{positive.min():.4g}" if positive.size else "none"
+        least = _words.number(positive.min()) if positive.size else "none"
         return (
             f"Problem(contexts={self.n_contexts}, arms={self.n_arms}, dim={self.dim}, "
-            f"noise_std={self.noise_std:g}, least gap={least}, L={self.L:.4g}, B={self.B:.4g})"
+            f"noise_std={_words.given(self.noise_std)}, least gap={least}, "
+            f"L={_words.number(self.L)}, B={_words.number(self.B)})"
         )
 
 

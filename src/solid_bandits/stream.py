@@ -8,6 +8,7 @@ compiled function, more than a decision costs, and cannot be saved as plain numb
 import math
 
 import numpy as np
+from numba.core.config import DISABLE_JIT  # type: ignore[attr-defined]
 
 from solid_bandits._compile import jit
 from solid_bandits._types import Floats, Words
@@ -39,6 +40,10 @@ def uniform(stream: Words) -> float:
     stream[1] = stream[2] + (stream[2] << np.uint64(3))
     stream[2] = ((stream[2] << np.uint64(24)) | (stream[2] >> np.uint64(40))) + word
     return float(word >> np.uint64(11)) * 2.0**-53
+
+
+if DISABLE_JIT:  # NumPy warns of words that wrap around, as these are to
+    uniform = np.errstate(over="ignore")(uniform)
 
 
 @jit

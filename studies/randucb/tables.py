@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from measure import LINTS, compare, geometric_mean
 from scipy import stats
 
+from solid_bandits._words import fixed, number, plus_minus
+
 RESAMPLES = 2000
 MOST_TAIL = 1.1
 """What Q is asked to be at most."""
@@ -50,10 +52,15 @@ def power(horizon):
     return "10" + "⁰¹²³⁴⁵⁶⁷⁸⁹"[len(str(horizon)) - 1]
 
 
+def rounded(ratio):
+    """To two decimals, as all of them are."""
+    return fixed(ratio, 2)
+
+
 def student(values):
     """Mean with half the width of its 95% interval."""
     error = values.std(ddof=1) / np.sqrt(len(values))
-    return f"{values.mean():.3g} ± {stats.t.ppf(0.975, len(values) - 1) * error:.2g}"
+    return plus_minus(values.mean(), stats.t.ppf(0.975, len(values) - 1) * error)
 
 
 def all_cells(regrets):
@@ -76,11 +83,11 @@ def cells_table(cells, regrets):
             [
                 f"`{name}`",
                 power(horizon),
-                f"{lints.mean():.3g}",
-                f"**{ours.ratio:.2f}** [{low:.2f}, {high:.2f}]",
-                f"{ours.tail:.2f} [{least:.2f}, {most:.2f}]",
+                number(float(lints.mean())),
+                f"**{rounded(ours.ratio)}** [{rounded(low)}, {rounded(high)}]",
+                f"{rounded(ours.tail)} [{rounded(least)}, {rounded(most)}]",
                 f"{round(len(regret) * ours.stuck)} / {round(len(regret) * ours.lints_stuck)}",
-                *("not played" if one is None else f"{one.ratio:.2f}" for one in others),
+                *("not played" if one is None else rounded(one.ratio) for one in others),
             ]
         )
     heads = ["family", "n", "regret of LinTS", "R of `Solid()` of then", "Q of it", "stuck: it / LinTS"]
@@ -102,11 +109,11 @@ def summary(cells, regrets):
             [
                 label,
                 len(ours),
-                f"{geometric_mean(ours):.3f}",
-                *(f"{geometric_mean(some):.2f}" for some in by_horizon),
-                f"{max(cell.ratio for cell in ours.values()):.2f}",
+                fixed(geometric_mean(ours), 3),
+                *(rounded(geometric_mean(some)) for some in by_horizon),
+                rounded(max(cell.ratio for cell in ours.values())),
                 counts(mean_ratio, pairs, 1.0),
-                f"{max(cell.tail for cell in ours.values()):.2f}",
+                rounded(max(cell.tail for cell in ours.values())),
                 counts(tail_ratio, pairs, MOST_TAIL),
                 sum(int((x > 10 * np.median(y)).sum()) for x, y in pairs),
             ]
@@ -146,7 +153,7 @@ def long_table(lines):
                 f"`{family}`",
                 label,
                 student(regret),
-                f"{ratio:.2f} [{low:.2f}, {high:.2f}]",
+                f"{rounded(ratio)} [{rounded(low)}, {rounded(high)}]",
                 student(slope),
                 student(slope - np.array(lints["slope"])),
             ]

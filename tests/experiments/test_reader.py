@@ -44,7 +44,7 @@ parameters = { z0 = 5.0 }
 
 [[policy]]
 label = "TS"
-name = "lints-posterior"
+name = "lints"
 problems = ["easy", "new"]
 
 [[policy]]

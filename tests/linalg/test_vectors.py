@@ -9,25 +9,20 @@ from solid_bandits.linalg.vectors import (
     dot,
     inner_products,
     sum_of_squares,
-    symmetric_product,
 )
-from tables import spd
 
 
 @given(st.integers(1, 12), st.integers(0, 10**6))
 def test_products_are_numpys(dim, seed):
     rng = np.random.default_rng(seed)
-    matrix, vector, columns = spd(rng, dim), rng.normal(size=dim), rng.normal(size=(dim, 5))
-    out = np.empty(dim)
-    symmetric_product(matrix, vector, out)
-    assert out == pytest.approx(matrix @ vector)
+    vector, columns = rng.normal(size=dim), rng.normal(size=(dim, 5))
     products = np.empty(5)
     inner_products(columns, vector, products)
     assert products == pytest.approx(columns.T @ vector)
     squares = np.empty(5)
     sum_of_squares(columns, squares)
     assert squares == pytest.approx((columns**2).sum(axis=0))
-    assert dot(matrix[0], vector) == pytest.approx(matrix[0] @ vector)
+    assert dot(columns[:, 0], vector) == pytest.approx(columns[:, 0] @ vector)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 7), (65, 256)])

@@ -39,9 +39,14 @@ def test_the_catalogue_lists_every_policy_with_its_facts(name):
             drive.begin(policy, several)
 
 
+def test_the_name_of_a_class_alone_is_its_default():
+    assert CATALOGUE["lints"].make("toy", 3) == sb.LinTS()
+    assert CATALOGUE["lints-paper"].make("toy", 3) == sb.LinTS(scale="paper")
+
+
 def test_near_names_are_suggested():
-    with pytest.raises(ValueError, match="did you mean 'lints-posterior'"):
-        by_name(["lints-posteriour"], "toy", 3)
+    with pytest.raises(ValueError, match="did you mean 'lints-paper'"):
+        by_name(["lints-papper"], "toy", 3)
     with pytest.raises(ValueError, match="named once"):
         by_name(["solid", "solid"], "toy", 3)
     assert list(by_name(list(CATALOGUE), "toy", 3)) == [entry.label for entry in CATALOGUE.values()]

@@ -7,9 +7,6 @@ from solid_bandits._types import Floats
 from solid_bandits.linalg.triangular import cholesky, solve_columns, solve_transposed
 from solid_bandits.linalg.vectors import best_arm, sum_of_squares
 
-CANCELLATION = 1e-6
-"""A squared norm of a difference below this fraction of its parts has lost digits and is computed again, directly."""
-
 
 @jit
 def closest_alternative(
@@ -75,18 +72,3 @@ def write_differences(columns: Floats, first: int, best: int, differences: Float
         optimal = row[first + best]
         for arm in range(out.shape[0]):
             out[arm] = optimal - row[first + arm]
-
-
-@jit
-def difference_norm(inverse: Floats, first: Floats, second: Floats, parts: float, cross: float) -> float:
-    """‖φ - φ'‖²_{V^-1} from ‖φ‖² + ‖φ'‖² (`parts`) and φᵀV^-1φ' (`cross`), directly where that loses digits."""
-    norm = parts - 2.0 * cross
-    if norm > CANCELLATION * parts:
-        return norm
-    norm = 0.0
-    for i in range(first.shape[0]):
-        row = 0.0
-        for j in range(first.shape[0]):
-            row += inverse[i, j] * (first[j] - second[j])
-        norm += row * (first[i] - second[i])
-    return max(norm, 0.0)

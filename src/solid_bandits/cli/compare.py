@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from solid_bandits.simulation import Block, Plan
     from solid_bandits.simulation.playing import Key
 
-DEFAULT_POLICIES = ["solid", "randucb", "linucb", "lints", "lints-posterior"]
+DEFAULT_POLICIES = ["solid", "randucb", "linucb", "lints-paper", "lints"]
 
 
 @takes_problem
@@ -27,7 +27,7 @@ def compare(
         list[str] | None,
         typer.Option(
             help="A policy by name, with parameters if need be, such as 'randucb(ridge=0.05)'; repeat for several "
-            "(default: solid, randucb, linucb, lints, lints-posterior)."
+            "(default: solid, randucb, linucb, lints-paper, lints)."
         ),
     ] = None,
     import_: Annotated[
@@ -115,6 +115,7 @@ def _outcome(what: str, function: "Callable[..., Plain]", *arguments: Any) -> "P
 
 
 def _simulate(plan: "Plan", jobs: int | None) -> "Results":
+    from solid_bandits._words import count
     from solid_bandits.cli.progress import Display
     from solid_bandits.policies.own import OwnPolicyError
     from solid_bandits.simulation.memory import simulate_plan
@@ -122,7 +123,8 @@ def _simulate(plan: "Plan", jobs: int | None) -> "Results":
 
     with Display(Processes(jobs).count) as display:
         display.say(
-            f"{plan.problem!r}: {len(plan.policies)} policies, {plan.runs} runs of {plan.horizon:,} steps each"
+            f"{plan.problem!r}: {count(len(plan.policies), 'policy', 'policies')}, {count(plan.runs, 'run')} of "
+            f"{count(plan.horizon, 'step')} each"
         )
         try:
             return simulate_plan(plan, jobs, _Shown(plan, display))

@@ -11,6 +11,11 @@ from solid_bandits._words import count, duration, fixed
 SECONDS_BETWEEN_LINES = 10.0
 
 
+def _estimated(seconds: float, about: str = "about ") -> str:
+    """A time that is a guess: no figures of one that nobody waits for."""
+    return "less than a second" if seconds < 1 else f"{about}{duration(seconds)}"
+
+
 class Display:
     """Tasks done, steps per second, time left.
 
@@ -50,7 +55,7 @@ class Display:
             self.say(f"{kept:,} of {tasks:,} tasks are already done")
         if kept < tasks:
             self.say(
-                f"{count(tasks - kept, 'task')} to do, about {duration(seconds / self.workers)} on "
+                f"{count(tasks - kept, 'task')} to do, {_estimated(seconds / self.workers)} on "
                 f"{count(self.workers, 'worker')} (estimate; compiling comes on top the first time)"
             )
             self.bar.start()
@@ -82,7 +87,7 @@ class Display:
         speed = f"{fixed(self.steps / elapsed, 0)} steps/s"
         pace = elapsed / self.estimate_done if self.estimate_done > 0 else 1.0 / self.workers
         left = max(self.estimated - self.estimate_done, 0.0) * pace
-        words = "" if self.done == self.tasks else f"{duration(left)} left"
+        words = "" if self.done == self.tasks else f"{_estimated(left, about='')} left"
         if self.live:
             self.bar.update(self.task, completed=self.done, description=what, speed=speed, left=words)
         elif now - self.last_line >= SECONDS_BETWEEN_LINES or self.done == self.tasks:

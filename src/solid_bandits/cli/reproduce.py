@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 # What `--list` says of the experiments that it does not load.
-OUTSIZED = {"jester": ("0.8 million, 1 min", "800 million, 9 h", "Jokes for users (needs Jester's ratings)")}
+OUTSIZED = {"jester": ("0.80 million, 1 min", "800 million, 9 h", "Jokes for users (needs Jester's ratings)")}
 
 
 def reproduce(
@@ -147,7 +147,7 @@ def _list(names: list[str]) -> None:
         table.add_column(f"{scale}: steps,\ntime on {cores} cores", no_wrap=True)
     table.add_column("what")
     notes = [
-        "Times are estimates; the first run also compiles, for two or three minutes.",
+        "Times are estimates; the first run also compiles, for less than a minute.",
         f"`all` is every one but {', '.join(ON_THEIR_OWN)}.",
     ]
     for name in _names(names):
@@ -165,7 +165,9 @@ def _list(names: list[str]) -> None:
 
 
 def _count(steps: int) -> str:
-    return f"{steps / 1e9:.1f} billion" if steps >= 1e9 else f"{steps / 1e6:.3g} million"
+    from solid_bandits._words import number
+
+    return f"{number(steps / 1e9, 2)} billion" if steps >= 1e9 else f"{number(steps / 1e6, 2)} million"
 
 
 def _report(out: Path) -> None:

@@ -120,19 +120,6 @@ def squared_norm(estimator: Estimator, vector: Floats) -> float:
 
 
 @jit
-def solve_gram(estimator: Estimator, vector: Floats) -> None:
-    """Replace `vector` by V^-1 `vector`."""
-    triangle, weights = estimator.triangle, estimator.weights
-    for i in range(vector.shape[0]):
-        lead, line = vector[i], triangle[i]
-        for j in range(i + 1, vector.shape[0]):
-            vector[j] -= lead * line[j]
-    for i in range(vector.shape[0]):
-        vector[i] /= weights[i]
-    solve_triangle(estimator, vector)
-
-
-@jit
 def write_gram(estimator: Estimator, gram: Floats) -> None:
     """Write V = Uᵀ D U into `gram`: for what needs its eigenvectors, in the theorems' form of SOLID."""
     triangle, weights = estimator.triangle, estimator.weights

@@ -7,6 +7,7 @@ over the whole claim, not for each number: the intervals that count share an err
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from solid_bandits._words import given
 from solid_bandits.experiments.claim_check import check_claim
 from solid_bandits.experiments.outcome import Answer, Claim, Comparison, Verdict
 from solid_bandits.experiments.rules import RULES
@@ -68,14 +69,14 @@ def _rule_words(claim: Claim, counted: int) -> str:
     rule = RULES[claim.rule]
     here = []
     if rule.uses_metric:
-        where = "the end" if claim.at == 1 else f"{claim.at:g} of the horizon"
+        where = "the end" if claim.at == 1 else f"{given(claim.at)} of the horizon"
         words = METRICS[claim.metric].words
         here.append(f"{words} {where}" if words.endswith(("up to", "before")) else f"{words} at {where}")
     if rule.uses_margin:
-        here.append(f"margin {claim.margin:g}")
+        here.append(f"margin {given(claim.margin)}")
     if rule.uses_level:
-        level = f"{1 - ERROR / counted:.5g}"
-        shared = f", {1 - ERROR:g} for the {counted} that count together" if counted > 1 else ""
-        beside = f", {1 - ERROR:g} each for those beside" if claim.beside and counted > 1 else ""
+        level, whole = given(1 - ERROR / counted, 5), given(1 - ERROR)
+        shared = f", {whole} for the {counted} that count together" if counted > 1 else ""
+        beside = f", {whole} each for those beside" if claim.beside and counted > 1 else ""
         here.append(f"level {level} for each interval{shared}{beside}")
     return f"{rule.words} Here: {'; '.join(here)}." if here else rule.words

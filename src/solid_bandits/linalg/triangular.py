@@ -5,7 +5,7 @@ Where only the leading block of a larger array is at work, it is named by its si
 
 import math
 
-from solid_bandits._compile import jit, jit_apart
+from solid_bandits._compile import jit
 from solid_bandits._types import Floats
 from solid_bandits.linalg.vectors import TILE
 
@@ -39,20 +39,6 @@ def cholesky_of_block(matrix: Floats, factor: Floats, size: int) -> None:
             for k in range(j):
                 value -= factor[i, k] * factor[j, k]
             factor[i, j] = value / root
-
-
-@jit
-def cholesky_update(factor: Floats, vector: Floats) -> None:
-    """Turn the factor of V into the factor of V + v vᵀ by plane rotations; `vector` is overwritten."""
-    dim = factor.shape[0]
-    for k in range(dim):
-        root = math.hypot(factor[k, k], vector[k])
-        cosine = root / factor[k, k]
-        sine = vector[k] / factor[k, k]
-        factor[k, k] = root
-        for i in range(k + 1, dim):
-            factor[i, k] = (factor[i, k] + sine * vector[i]) / cosine
-            vector[i] = cosine * vector[i] - sine * factor[i, k]
 
 
 @jit
@@ -99,14 +85,3 @@ def solve_block(factor: Floats, columns: Floats, dim: int, pairs: int) -> None:
         inverse = 1.0 / factor[i, i]
         for p in range(pairs):
             row[p] *= inverse
-
-
-@jit_apart
-def inverse_from_factor(factor: Floats, inverse: Floats) -> None:
-    """Write (L Lᵀ)^-1 into `inverse`."""
-    inverse[:] = 0.0
-    for i in range(factor.shape[0]):
-        inverse[i, i] = 1.0
-    solve_columns(factor, inverse)
-    for column in range(factor.shape[0]):
-        solve_transposed(factor, inverse[:, column])

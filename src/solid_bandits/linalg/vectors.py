@@ -53,13 +53,6 @@ def sum_of_squares(columns: Floats, out: Floats) -> None:
 
 
 @jit
-def symmetric_product(matrix: Floats, vector: Floats, out: Floats) -> None:
-    """Write `matrix` times `vector` into `out`; the matrix is symmetric, so its rows are read."""
-    for i in range(matrix.shape[0]):
-        out[i] = dot(matrix[i], vector)
-
-
-@jit
 def inner_products(columns: Floats, vector: Floats, out: Floats) -> None:
     """Write φ_pᵀ v for every column φ_p of `columns`, shape (dim, pairs), into `out`, shape (pairs,)."""
     dim, pairs = columns.shape

@@ -157,7 +157,7 @@ CATALOGUE = {
         parameters=("scale", "delta"),
         reference="Abbasi-Yadkori, Pál and Szepesvári 2011",
     ),
-    "lints": Entry(
+    "lints-paper": Entry(
         label="LinTS (paper)",
         make=lambda kind, n_arms: LinTS(scale="paper"),
         line="the best arm of a model drawn around the estimate, the draw widened by √log t",
@@ -169,9 +169,9 @@ CATALOGUE = {
         parameters=("scale", "multiple"),
         reference="Agrawal and Goyal 2013",
     ),
-    "lints-posterior": Entry(
+    "lints": Entry(
         label="LinTS (posterior)",
-        make=lambda kind, n_arms: LinTS(scale="posterior"),
+        make=lambda kind, n_arms: LinTS(),
         line="the best arm of a model drawn from the Bayesian posterior",
         contextual=True,
         setting="linear, contextual",

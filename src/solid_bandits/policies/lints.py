@@ -64,7 +64,7 @@ class LinTSAgent(NamedTuple):
 
 @jit
 def spread_at(params: LinTSParams, setting: Setting, step: int) -> float:
-    """V of N(θ-hat, v² V^-1): σ, or σ √(log t)."""
+    """The v of N(θ-hat, v² V^-1): σ, or σ √(log t)."""
     spread = params.multiple * setting.noise_std
     return spread * math.sqrt(math.log(step)) if params.grows_with_time else spread
 

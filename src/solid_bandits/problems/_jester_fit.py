@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solid_bandits._types import Floats, Ints
+from solid_bandits._words import number
 from solid_bandits.problem import Problem
 from solid_bandits.problems import _jester_data as data
 
@@ -100,7 +101,7 @@ class JesterModel:
     def __repr__(self) -> str:
         return (
             f"JesterModel(users={self.n_users}, jokes={len(self.jokes)}, dim={self.dim}, "
-            f"rmse={self.rmse:.4g}, R² held out={self.r2_held_out:.4g})"
+            f"rmse={number(self.rmse)}, R² held out={number(self.r2_held_out)})"
         )
 
 

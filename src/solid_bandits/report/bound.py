@@ -69,7 +69,11 @@ def bound_tables(
             ratio = _words.number(one.value / answer.value, 4) if answer.value > 0 else "-"
             bracket = _words.bracket(one.lower, one.upper)
             values.add_row(
-                f"{one.z:g}", _words.number(one.value, 6), bracket, ratio, _words.number(one.multiplier, 4)
+                _words.given(one.z),
+                _words.number(one.value, 6),
+                bracket,
+                ratio,
+                _words.number(one.multiplier, 4),
             )
         tables.append(values)
     return tables

@@ -3,6 +3,7 @@
 import math
 
 from solid_bandits._types import Floats
+from solid_bandits._words import given
 from solid_bandits.experiments.rules.rule import (
     ABOVE_ZERO,
     Case,
@@ -21,7 +22,7 @@ def _increase(case: Case, allowed: float = 0.0) -> tuple[str, Estimate]:
     """Welch's interval of the last part's mean - (1 + `allowed`) times the first one's."""
     first, last = case.parts
     before, after = case.values(first, case.policy), case.values(last, case.policy)
-    times = f"{1 + allowed:g} × " if allowed else ""
+    times = f"{given(1 + allowed)} × " if allowed else ""
     what = f"{case.metric} of {case.policy}, ({last.label}) - {times}({first.label})"
     if before is None or after is None:
         return what, UNKNOWN

@@ -1,5 +1,6 @@
 """The rule on runs that never learn: linear runs."""
 
+from solid_bandits._words import given
 from solid_bandits.experiments.outcome import Answer
 from solid_bandits.experiments.rules.rule import Case, Finding, Rule, not_held, side_of
 from solid_bandits.statistics.intervals import share
@@ -25,10 +26,10 @@ def _linear_runs(case: Case) -> Finding:
 
 LINEAR_RUNS = Rule(
     "In every part, some runs of each policy have linear regret: in the third and in the fourth "
-    f"quarter of the time, the regret per step is at least {LINEAR_RATE:g} of its mean over all the "
+    f"quarter of the time, the regret per step is at least {given(LINEAR_RATE)} of its mean over all the "
     "time (1 if linear from the start, about 0.1 if logarithmic). Clopper-Pearson's interval of the "
     "share of such runs. Confirmed if each policy has such a run, refuted if one has none and its "
-    f"interval lies below {RARE:g}, undecided otherwise.",
+    f"interval lies below {given(RARE)}, undecided otherwise.",
     _linear_runs,
     uses_metric=False,
 )

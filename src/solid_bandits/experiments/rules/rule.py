@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from solid_bandits._types import Floats
+from solid_bandits._words import given
 from solid_bandits.experiments.outcome import Answer, Claim
 from solid_bandits.results import Results
 from solid_bandits.statistics.estimate import UNKNOWN, Estimate
@@ -41,7 +42,7 @@ class Case(NamedTuple):
     @property
     def metric(self) -> str:
         """The claim's metric in words."""
-        at = "" if self.claim.at == 1 else f" at {self.claim.at:g} n"
+        at = "" if self.claim.at == 1 else f" at {given(self.claim.at)} n"
         return f"{self.claim.metric}{at}"
 
     def values(self, part: Part, policy: str) -> Floats | None:

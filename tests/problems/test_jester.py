@@ -28,7 +28,7 @@ pytest.importorskip("xlrd", reason=NEEDED)
 # The function has the module's name, so the module is not reached through the package.
 pipeline = importlib.import_module("solid_bandits.problems.jester")
 
-REAL = Path(os.environ.get("SOLID_BANDITS_DATA") or Path(__file__).parents[2] / "shared" / "data")
+REAL = Path(os.environ.get("SOLID_BANDITS_DATA") or Path(__file__).parents[3] / "shared" / "data")
 needs_ratings = pytest.mark.skipif(
     not (REAL / "jester-data-1.zip").is_file(),
     reason="no Jester ratings: put jester-data-1.zip into a folder and name the folder in SOLID_BANDITS_DATA",
