@@ -33,7 +33,7 @@ class Problem:
 
     Example:
         >>> Problem(features=[[[1, 0], [0, 1]]], theta=[1, 0.5], noise_std=0.5)
-        Problem(contexts=1, arms=2, dim=2, noise_std=0.5, least gap=0.5, L=1, B=1.118)
+        Problem(contexts=1, arms=2, dim=2, noise_std=0.5, least gap=0.500, L=1.00, B=1.12)
 
     """
 

@@ -24,8 +24,10 @@ def run(monkeypatch, capsys, *arguments):
 
 def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, tmp_path):
     out = tmp_path / "out"
-    status, printed, _ = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--seed", 3, "--out", out)
+    status, printed, progress = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--seed", 3, "--out", out)
     assert status == 0
+    assert ": 5 policies, 4 runs of 40 steps each\n" in progress
+    assert "20 tasks to do, less than a second on 1 worker " in progress
     for label in ("SOLID", "RandUCB", "LinUCB", "LinTS (paper)", "LinTS (posterior)"):
         assert label in printed
     assert sorted(p.name for p in out.iterdir()) == [

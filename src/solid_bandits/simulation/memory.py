@@ -7,9 +7,10 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import cast
 
+from solid_bandits import _waiting
 from solid_bandits._files import FORMAT
 from solid_bandits._types import Plain
-from solid_bandits._waiting import PATIENCE, said_if_long
+from solid_bandits._waiting import said_if_long
 from solid_bandits._words import count
 from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.plain import Player
@@ -57,7 +58,7 @@ class _Fraction:
     def compiling(self, done: int, total: int) -> None:
         if done == 0:
             self.waiting.enter_context(said_if_long(f"compiling {count(total, 'policy', 'policies')}"))
-        elif total > 1 and time.monotonic() - self.began > PATIENCE:
+        elif total > 1 and time.monotonic() - self.began > _waiting.PATIENCE:
             print(f"compiled: {done} of {total}", file=sys.stderr, flush=True)
 
     def start(self) -> None:
