@@ -346,7 +346,7 @@ class RandUCB(Decision):
             self.estimator = Estimator(self.setting.dim, self.policy.ridge * (largest or 1.0))
 
     def choose(self, arms, available):
-        self.see(arms)
+        self.see(arms[available])
         drawn = -2 * self.policy.temperature * np.log(1 - self.stream.uniform())
         width = self.setting.noise_std * np.sqrt(self.policy.growth * np.log(self.t) + drawn)
         return upper_arm(self.estimator, width, arms, available)

@@ -356,7 +356,7 @@ def test_randucb_shares_the_envelope():
         mask = rng.random(n_arms) < 0.7
         mask[rng.integers(n_arms)] = True
         if gram is None:
-            gram = 0.4 * (arms**2).sum(axis=1).max() * np.eye(3)
+            gram = 0.4 * (arms[mask] ** 2).sum(axis=1).max() * np.eye(3)
         means = arms @ np.linalg.solve(gram, sums)
         norms = np.sqrt((arms * np.linalg.solve(gram, arms.T).T).sum(axis=1))
         if step % 3 == 0:
