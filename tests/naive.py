@@ -366,6 +366,15 @@ class LinTS(Decision):
         return self.best(arms @ sample, available)
 
     def choose(self, arms, available):
+        if available.sum() == 2:
+            first, second = np.flatnonzero(available)
+            d = arms[first] - arms[second]
+            spread = self.policy.multiple * self.setting.noise_std
+            if self.policy.scale == "paper":
+                spread *= np.sqrt(np.log(self.t))
+            gap = d @ self.estimator.theta
+            drawn = gap + spread * np.sqrt(d @ np.linalg.solve(self.estimator.V, d)) * self.stream.normal()
+            return int(first if drawn >= 0 else second), (drawn >= 0) != (gap >= 0)
         votes = self.policy.votes if available.sum() > 2 else 0
         place = int(self.stream.uniform() * votes) if votes > 1 else 0
         drawn = [self.draw(arms, available) for _ in range(max(votes, 1))]

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from solid_bandits._types import Floats
 
+SMALLEST, LARGEST = 1e-20, 1e20
+"""Of σ, B, ridges and factors; features and rewards go up to 1e30 (`setting`)."""
 LARGEST_INTEGER = 2**53
 """Up to here floats hold every integer, and compiled code counts on without overflow."""
 
@@ -82,6 +84,19 @@ def number(
     if not math.isfinite(result):
         wanted.insert(0, "finite")
     raise ArgumentError(name, f"must be {' and '.join(wanted)}, got {value!r}")
+
+
+def positive(name: str, value: float) -> float:
+    """Return `value` as a float from `SMALLEST` to `LARGEST`: within them no product of a policy overflows."""
+    result = number(name, value, above=0)
+    if not SMALLEST <= result <= LARGEST:
+        raise ArgumentError(name, f"must be from {SMALLEST:g} to {LARGEST:g}, got {value!r}; use other units")
+    return result
+
+
+def not_negative(name: str, value: float) -> float:
+    """Return `value` as a float from 0 to `LARGEST`."""
+    return number(name, value, least=0, most=LARGEST)
 
 
 def integer(name: str, value: int, *, least: int, most: int = LARGEST_INTEGER) -> int:

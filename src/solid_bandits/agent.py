@@ -25,11 +25,8 @@ from solid_bandits.policies.contract import CompiledAgent, Policy, kernels
 from solid_bandits.policies.own import OwnPolicyError, compiling
 from solid_bandits.policies.plain import PlainAgent, Player, as_policy
 from solid_bandits.policies.state import check_counts, check_tables, fill_state, state_to_plain
-from solid_bandits.setting import LARGEST_FEATURE, check_features, make_setting, make_table
+from solid_bandits.setting import LARGEST_FEATURE, LARGEST_REWARD, check_features, make_setting, make_table
 from solid_bandits.stream import POLICY, make_stream
-
-LARGEST_REWARD = 1e100
-"""Squares of rewards, summed over any number of them, stay finite."""
 
 
 @structref.register

@@ -10,6 +10,7 @@ from solid_bandits.policies.contract import CompiledAgent, Policy, act, kernels,
 from solid_bandits.policies.own import OwnPolicyError, compiling
 from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.problem import Problem
+from solid_bandits.setting import LARGEST_REWARD
 from solid_bandits.stream import ENVIRONMENT, POLICY, make_stream, normal, uniform
 
 
@@ -117,6 +118,11 @@ def play_recorded(
 def _begin(
     problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints
 ) -> tuple[CompiledAgent, Truth, Trace, Words]:
+    largest = float(np.abs(problem.means).max())
+    if largest > LARGEST_REWARD:
+        raise ValueError(
+            f"problem must have mean rewards of at most {LARGEST_REWARD:g} in size, got {largest:g}; use larger units"
+        )
     available = np.ones(problem.n_arms, dtype=np.bool_)
     available.flags.writeable = False
     truth = Truth(

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from solid_bandits import _check
 from solid_bandits._types import Floats
 
-LARGEST_FEATURE = 1e100
-"""Squares of features, summed over any number of rewards, stay finite."""
+LARGEST_FEATURE = 1e30
+LARGEST_REWARD = 1e30
+"""With σ, B and ridges from 1e-20 to 1e20 (`_check.positive`), nothing that a policy computes overflows."""
 
 
 class Setting(NamedTuple):
@@ -46,8 +47,8 @@ def make_setting(
     """A checked setting; None is unknown."""
     return Setting(
         dim=_check.integer("dim", dim, least=1, most=LARGEST_DIM),
-        noise_std=_check.number("noise_std", noise_std, above=0),
-        theta_bound=0.0 if theta_bound is None else _check.number("theta_bound", theta_bound, above=0),
+        noise_std=_check.positive("noise_std", noise_std),
+        theta_bound=0.0 if theta_bound is None else _check.positive("theta_bound", theta_bound),
         horizon=0 if horizon is None else _check.integer("horizon", horizon, least=1),
     )
 

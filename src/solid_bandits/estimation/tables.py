@@ -102,7 +102,7 @@ def bring_up_to_date(estimator: Estimator, tables: Tables, table: Table, work: T
         for place in range(waiting - 1):
             inner_products(table.columns, tables.directions[place], work.products)
             for pair in range(sq_norms.shape[0]):
-                sq_norms[pair] -= work.products[pair] * work.products[pair]
+                sq_norms[pair] = max(sq_norms[pair] - work.products[pair] * work.products[pair], 0.0)
         write_theta(estimator, work.theta)
         direction = tables.directions[waiting - 1]
         _last_direction(table.columns, direction, work.theta, work.products, sq_norms, means)
@@ -144,7 +144,7 @@ def _last_direction(
                 along[p] += d0 * row[p]
                 mean[p] += t0 * row[p]
         for p in range(end - start):
-            sq_norm[p] -= along[p] * along[p]
+            sq_norm[p] = max(sq_norm[p] - along[p] * along[p], 0.0)  # rounding may go below at absurd scales
 
 
 @jit_apart

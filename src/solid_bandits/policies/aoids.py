@@ -258,8 +258,8 @@ class AOIDS(TablePolicy):
     ridge: float = 1.0
 
     def __post_init__(self) -> None:
-        _check.number("learning_rate", self.learning_rate, least=0)
-        _check.number("ridge", self.ridge, above=0)
+        _check.not_negative("learning_rate", self.learning_rate)
+        _check.positive("ridge", self.ridge)
 
     def start(self, setting: Setting, table: Table, stream: Words) -> AOIDSAgent:
         """A new agent that draws from `stream`."""

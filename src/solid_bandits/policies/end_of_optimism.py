@@ -212,8 +212,8 @@ class EndOfOptimism(TablePolicy):
     ridge: float = 1e-3
 
     def __post_init__(self) -> None:
-        _check.number("tolerance", self.tolerance, least=0)
-        _check.number("ridge", self.ridge, above=0)
+        _check.not_negative("tolerance", self.tolerance)
+        _check.positive("ridge", self.ridge)
 
     def check_state(self, agent: EndOfOptimismAgent) -> None:
         """Refuse a phase that there is not."""

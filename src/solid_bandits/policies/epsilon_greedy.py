@@ -112,8 +112,8 @@ class EpsilonGreedy(DecisionPolicy):
 
     def __post_init__(self) -> None:
         _check.number("epsilon", self.epsilon, least=0, most=1)
-        _check.number("decay", self.decay, least=0)
-        _check.number("ridge", self.ridge, above=0)
+        _check.not_negative("decay", self.decay)
+        _check.positive("ridge", self.ridge)
 
     def start(self, setting: Setting, stream: Words) -> EpsilonGreedyAgent:
         """A new agent that draws from `stream`."""

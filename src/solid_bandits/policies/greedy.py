@@ -60,7 +60,7 @@ class Greedy(DecisionPolicy):
     ridge: float = 1.0
 
     def __post_init__(self) -> None:
-        _check.number("ridge", self.ridge, above=0)
+        _check.positive("ridge", self.ridge)
 
     def start(self, setting: Setting, stream: Words) -> GreedyAgent:
         """A new agent; greedy draws nothing, so the stream is not kept."""

@@ -77,22 +77,49 @@ def sample_theta(estimator: Estimator, spread: float, sample: Floats, stream: Wo
     solve_triangle(estimator, sample)
 
 
+class Two(NamedTuple):
+    """Two arms on offer, and how their rewards compare: φ₁ᵀθ' - φ₂ᵀθ' is N(gap, (v norm)²) for the drawn θ'."""
+
+    first: int
+    second: int
+    gap: float
+    """dᵀθ-hat, d = φ₁ - φ₂."""
+    norm: float
+    """‖d‖_{V^-1}."""
+
+
 @jit
-def models(params: LinTSParams, available: Bools) -> int:
-    """How many models are drawn: one, or as many as vote. The probability of one of two arms needs no vote."""
-    return params.votes if params.votes > 0 and count_available(available) > 2 else 1
+def compare_two(estimator: Estimator, arms: Floats, available: Bools, work: ThetaWork) -> Two:
+    """The two arms that are available."""
+    first = second = -1
+    for arm in range(arms.shape[0]):
+        if available[arm] and first < 0:
+            first = arm
+        elif available[arm]:
+            second = arm
+    for i in range(work.vector.shape[0]):
+        work.vector[i] = arms[first, i] - arms[second, i]
+    write_theta(estimator, work.theta)
+    gap = dot(work.vector, work.theta)
+    return Two(first, second, gap, math.sqrt(squared_norm(estimator, work.vector)))
 
 
 @jit
 def act(agent: LinTSAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
     """argmax_a φᵀθ' for the drawn θ'; an exploring round is one in which this is not the greedy arm.
 
-    Where models vote, the arm is that of one of them, drawn uniformly: a draw from the votes.
+    Of two arms only the difference is drawn, which is all that counts: its probability is then exactly the one that is
+    told. Where models vote, the arm is that of one of them, drawn uniformly: a draw from the votes.
     """
     params, state, work = agent.params, agent.state, agent.work
     state.step[()] += 1
     spread = spread_at(params, agent.setting, state.step.item())
-    count = models(params, available)
+    offered = count_available(available)
+    if offered == 2:
+        two = compare_two(state.estimator, arms, available, work.estimates)
+        drawn = two.gap + spread * two.norm * normal(state.stream)
+        return two.first if drawn >= 0.0 else two.second, (drawn >= 0.0) != (two.gap >= 0.0)
+    count = params.votes if params.votes > 0 and offered > 2 else 1
     counted = int(uniform(state.stream) * count) if count > 1 else 0
     best = 0
     for model in range(count):
@@ -111,15 +138,8 @@ def update(agent: LinTSAgent, features: Floats, reward: float) -> None:
 
 
 @jit
-def probability_of_first(
-    estimator: Estimator, first: Floats, second: Floats, spread: float, difference: Floats, theta: Floats
-) -> float:
-    """P(φ₁ᵀθ' >= φ₂ᵀθ') = Φ(dᵀθ-hat / (v ‖d‖_{V^-1})), d = φ₁ - φ₂; 0 or 1 where nothing is random."""
-    for i in range(difference.shape[0]):
-        difference[i] = first[i] - second[i]
-    write_theta(estimator, theta)
-    gap = dot(difference, theta)
-    deviation = spread * math.sqrt(squared_norm(estimator, difference))
+def chance_of(gap: float, deviation: float) -> float:
+    """P(N(gap, deviation²) >= 0); 0 or 1 where nothing is random."""
     if deviation == 0.0:
         return 1.0 if gap >= 0.0 else 0.0
     return 0.5 * math.erfc(-gap / (deviation * math.sqrt(2.0)))
@@ -133,21 +153,15 @@ def probabilities(agent: LinTSAgent, arms: Floats, available: Bools, out: Floats
     if offered > 2 and params.votes == 0:
         return False
     spread = spread_at(params, agent.setting, state.step.item() + 1)
-    first = second = -1
     for arm in range(out.shape[0]):
-        out[arm] = 0.0
-        if available[arm] and first < 0:
-            first = arm
-        elif available[arm] and second < 0:
-            second = arm
+        out[arm] = 1.0 if offered == 1 and available[arm] else 0.0
     if offered == 1:
-        out[first] = 1.0
-    elif offered == 2:
-        estimates = work.estimates
-        chance = probability_of_first(
-            state.estimator, arms[first], arms[second], spread, estimates.vector, estimates.theta
-        )
-        out[first], out[second] = chance, 1.0 - chance
+        return True
+    if offered == 2:
+        two = compare_two(state.estimator, arms, available, work.estimates)
+        deviation = spread * two.norm
+        out[two.first] = chance_of(two.gap, deviation)
+        out[two.second] = chance_of(-two.gap, deviation) if deviation > 0.0 else 1.0 - out[two.first]
     else:
         # The same models that `act` is going to draw.
         for word in range(4):
@@ -187,8 +201,8 @@ class LinTS(DecisionPolicy):
 
     def __post_init__(self) -> None:
         _check.choice("scale", self.scale, ("posterior", "paper"))
-        _check.number("multiple", self.multiple, least=0)
-        _check.number("ridge", self.ridge, above=0)
+        _check.not_negative("multiple", self.multiple)
+        _check.positive("ridge", self.ridge)
         _check.integer("votes", self.votes, least=0, most=10**6)
 
     def with_probabilities(self) -> "LinTS":

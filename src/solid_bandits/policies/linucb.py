@@ -123,8 +123,8 @@ class LinUCB(DecisionPolicy):
 
     def __post_init__(self) -> None:
         _check.choice("radius", self.radius, ("paper", "theorem"))
-        _check.number("scale", self.scale, least=0)
-        _check.number("ridge", self.ridge, above=0)
+        _check.not_negative("scale", self.scale)
+        _check.positive("ridge", self.ridge)
         if self.delta is not None:
             _check.number("delta", self.delta, above=0, most=1)
 

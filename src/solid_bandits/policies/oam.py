@@ -182,9 +182,9 @@ class OAM(TablePolicy):
     ridge: float = 1.0
 
     def __post_init__(self) -> None:
-        _check.number("epsilon", self.epsilon, least=0)
+        _check.not_negative("epsilon", self.epsilon)
         _check.integer("resolve_every", self.resolve_every, least=1)
-        _check.number("ridge", self.ridge, above=0)
+        _check.positive("ridge", self.ridge)
 
     def start(self, setting: Setting, table: Table, stream: Words) -> OAMAgent:
         """A new agent; OAM draws nothing, so the stream is not kept."""

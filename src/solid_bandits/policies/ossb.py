@@ -141,10 +141,10 @@ class OSSB(TablePolicy):
     ridge: float = 1.0
 
     def __post_init__(self) -> None:
-        _check.number("epsilon", self.epsilon, least=0)
-        _check.number("gamma", self.gamma, least=0)
+        _check.not_negative("epsilon", self.epsilon)
+        _check.not_negative("gamma", self.gamma)
         _check.integer("resolve_every", self.resolve_every, least=1)
-        _check.number("ridge", self.ridge, above=0)
+        _check.positive("ridge", self.ridge)
 
     def start(self, setting: Setting, table: Table, stream: Words) -> OSSBAgent:
         """A new agent; OSSB draws nothing, so the stream is not kept."""

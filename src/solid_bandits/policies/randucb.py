@@ -17,6 +17,9 @@ from solid_bandits.policies.linucb import TIE, upper_arm
 from solid_bandits.setting import Setting
 from solid_bandits.stream import uniform
 
+LEAST_SCALE = 1e-60
+"""Of L²: below it a ridge in proportion would let later features overflow."""
+
 
 class RandUCBParams(NamedTuple):
     """The chosen parameters as compiled code takes them."""
@@ -46,8 +49,9 @@ class RandUCBAgent(NamedTuple):
 
 @jit
 def set_scale(agent: RandUCBAgent, largest: float) -> None:
-    """ν = ridge L², L² = `largest`; any ridge does where it is 0."""
-    set_ridge(agent.state.estimator, agent.params.ridge * (largest if largest > 0.0 else 1.0))
+    """ν = ridge L², L² = `largest`, of at least `LEAST_SCALE`; any ridge does where it is 0."""
+    scale = max(largest, LEAST_SCALE) if largest > 0.0 else 1.0
+    set_ridge(agent.state.estimator, agent.params.ridge * scale)
 
 
 @jit
@@ -219,9 +223,9 @@ class RandUCB(DecisionPolicy):
     ridge: float = 0.2
 
     def __post_init__(self) -> None:
-        _check.number("temperature", self.temperature, least=0)
-        _check.number("growth", self.growth, least=0)
-        _check.number("ridge", self.ridge, above=0)
+        _check.not_negative("temperature", self.temperature)
+        _check.not_negative("growth", self.growth)
+        _check.positive("ridge", self.ridge)
 
     def start(self, setting: Setting, stream: Words) -> RandUCBAgent:
         """A new agent that draws its widths from `stream`."""

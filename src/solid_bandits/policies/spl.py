@@ -245,8 +245,8 @@ class SPL(TablePolicy):
 
     def __post_init__(self) -> None:
         if self.gap_clip is not None:
-            _check.number("gap_clip", self.gap_clip, above=0)
-        _check.number("ridge", self.ridge, above=0)
+            _check.positive("gap_clip", self.gap_clip)
+        _check.positive("ridge", self.ridge)
 
     def check_state(self, agent: SPLAgent) -> None:
         """Refuse gains that are not less their largest, and more exploring pulls than there were rounds."""

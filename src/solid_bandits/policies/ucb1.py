@@ -126,7 +126,7 @@ class UCB1(TablePolicy):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _check.number("scale", self.scale, least=0)
+        _check.not_negative("scale", self.scale)
 
     def start(self, setting: Setting, table: Table, stream: Words) -> UCB1Agent:
         """A new agent; UCB1 draws nothing, so the stream is not kept."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from reprlib import repr as short
 
 from solid_bandits import _check
 from solid_bandits._types import Ints, Plain
@@ -35,10 +36,14 @@ class Plan:
         _check.integer("runs", self.runs, least=1)
         _check.integer("seed", self.seed, least=0)
         _check.switch("diagnostics", self.diagnostics)
+        for label in self.policies:
+            if not isinstance(label, str):
+                raise _check.ArgumentError("policies", f"must have words for labels, got {label!r}")
         problem = self.problem_of(0)
         if not isinstance(problem, Problem):
+            got = f"a function that returns {short(problem)}" if callable(self.problem) else short(problem)
             raise _check.ArgumentError(
-                "problem", f"must be a Problem, or a function from a run to one, got {problem!r}"
+                "problem", f"must be a Problem, or a function from a run to one, got {got}"
             )
         policies = {label: as_policy(f"policies[{label!r}]", one) for label, one in self.policies.items()}
         object.__setattr__(self, "policies", policies)  # the one moment at which the frozen field is written

@@ -88,13 +88,13 @@ class Solid(TablePolicy):
     form: str = "experiments"
 
     def __post_init__(self) -> None:
-        _check.number("z0", self.z0, above=0)
-        most = _check.number("max_multiplier", self.max_multiplier, least=0)
+        _check.positive("z0", self.z0)
+        most = _check.not_negative("max_multiplier", self.max_multiplier)
         _check.number("initial_multiplier", self.initial_multiplier, least=0, most=most)
         for name in ("policy_step", "multiplier_step", "threshold_scale"):
-            _check.number(name, getattr(self, name), least=0)
+            _check.not_negative(name, getattr(self, name))
         if self.ridge is not None:
-            _check.number("ridge", self.ridge, above=0)
+            _check.positive("ridge", self.ridge)
         _check.switch("reset_at_phase", self.reset_at_phase)
         _check.choice("bonus", self.bonus, BONUSES)
         _check.choice("schedule", self.schedule, SCHEDULES)
