@@ -176,7 +176,7 @@ def test_many_rewards_are_checked_before_any_is_taken_in(name):
     agent = make_agent(name, rng)
     decisions = [agent.decide(**offer(name, rng)) for _ in range(4)]
     before = snapshot(agent)
-    for wrong in (np.nan, np.inf, 1e101, "many", None, [1.0]):
+    for wrong in (np.nan, np.inf, 1e31, "many", None, [1.0]):
         with pytest.raises(ValueError, match="reward must be"):
             agent.learn_many(decisions, [1.0, 2.0, 3.0, wrong])
     for wrong in (None, 3, (0, 1.0), decisions):
@@ -451,7 +451,7 @@ BAD_DECISIONS = [
     ({"features": [[1, np.nan]]}, r"features must be finite everywhere, got nan at index \(0, 1\)"),
     ({"features": np.array([[1, np.nan]])}, "features must be finite"),
     ({"features": np.array([[1, -np.inf]])}, "features must be finite"),
-    ({"features": np.array([[1, 1e101]])}, "features must be at most 1e.100 in size"),
+    ({"features": np.array([[1, 1e31]])}, "features must be at most 1e.30 in size"),
     ({"features": [[1, 1j]]}, "features must be"),
     ({"features": FEATURES, "available": [True, False]}, "available must be 3 truth values"),
     ({"features": FEATURES, "available": [1, 0, 1]}, "available must be 3 truth values"),
@@ -502,7 +502,7 @@ def test_bad_outcomes_are_refused():
     agent = make_agent("LinUCB", None, dim=2)
     decision = agent.decide(FEATURES)
     before = snapshot(agent)
-    for wrong in (np.nan, -np.inf, 1e101, -1e101, "much", None, 1j, [1.0, 2.0]):
+    for wrong in (np.nan, -np.inf, 1e31, -1e31, "much", None, 1j, [1.0, 2.0]):
         with pytest.raises(ValueError, match="reward must be"):
             agent.learn(decision, wrong)
     for wrong in (None, 0, decision.arm, tuple(decision), "decision"):
@@ -545,7 +545,7 @@ def test_bad_outcomes_of_tables_are_refused():
         ({"contexts": np.ones((2, 2))}, "contexts must be an array of numbers of shape"),
         ({"contexts": np.ones((2, 0, 2))}, "contexts must be"),
         ({"contexts": np.full((1, 2, 2), np.nan)}, "contexts must be finite"),
-        ({"contexts": np.full((1, 2, 2), 1e101)}, "contexts must be at most"),
+        ({"contexts": np.full((1, 2, 2), 1e31)}, "contexts must be at most"),
         ({"dim": 2, "noise_std": 0}, "noise_std must be > 0, got 0"),
         ({"dim": 2, "noise_std": -1}, "noise_std must be > 0"),
         ({"dim": 2, "noise_std": np.nan}, "noise_std must be finite"),

