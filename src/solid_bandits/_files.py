@@ -161,13 +161,12 @@ def write_json(path: Path, content: Plain, indent: int | None = 2) -> None:
 
 def read_bytes(path: Path, limit: int = LARGEST_FILE) -> bytes:
     """What a file holds; an OSError if it is not a plain file or larger than `limit`, before memory is taken."""
-    with path.open("rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError("it is not a plain file")
-        content = file.read(limit + 1) if os.fstat(file.fileno()).st_size <= limit else b""
-        if len(content) > limit or (not content and os.fstat(file.fileno()).st_size):
-            raise OSError(f"it is larger than {size(limit)}, the most that is read")
-        return content
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise OSError("it is not a plain file")
+    if about.st_size > limit:
+        raise OSError(f"it has {size(about.st_size)}, more than {size(limit)}, the most that is read")
+    return path.read_bytes()
 
 
 def size(count: int) -> str:
@@ -305,7 +304,9 @@ def _check_depth(content: object) -> None:
     raise ValueError(f"it is nested more than {_DEEPEST} deep")
 
 
-def read_archive(content: bytes, names: Mapping[str, str], limit: int = LARGEST_FILE) -> dict[str, np.ndarray]:
+def read_archive(
+    content: bytes, names: Mapping[str, str], limit: int = LARGEST_FILE
+) -> dict[str, np.ndarray]:
     """The arrays of an .npz file's bytes: those in `names`, each with the kinds of dtype that it may have.
 
     Names, sizes and headers are checked before memory is taken for what they promise. An ArchiveError says what is

@@ -102,7 +102,9 @@ class Results:
         manifest = _read_manifest(directory)
         if manifest is None:
             raise ValueError(f"{os.fspath(path)!r} holds no {MANIFEST_FILE}; give a saved results directory")
-        tables = {name: _read_table(directory / name, record) for name, record in manifest.pop("tables").items()}
+        tables = {
+            name: _read_table(directory / name, record) for name, record in manifest.pop("tables").items()
+        }
         try:
             _check_table(tables[TABLE_FILE], manifest["configuration"])
         except ValueError as error:
@@ -287,7 +289,9 @@ def _check_manifest(manifest: object) -> None:
         raise ValueError(f"tables must be {', '.join(wanted)}, got {', '.join(map(repr, tables))}")
     strangers = set(manifest.get("seconds", {})) - set(configuration["policies"])
     if strangers:
-        raise ValueError(f"seconds must be those of the policies, got {', '.join(sorted(map(repr, strangers)))}")
+        raise ValueError(
+            f"seconds must be those of the policies, got {', '.join(sorted(map(repr, strangers)))}"
+        )
 
 
 def _read_manifest(directory: Path, name: str = MANIFEST_FILE) -> Plain | None:

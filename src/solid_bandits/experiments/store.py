@@ -11,8 +11,6 @@ Every file appears whole or not at all. Only the process that holds the lock of 
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from solid_bandits._files import (
     MANIFEST_FILE,
     TABLE_FILE,
     StoreError,
+    locked,
     read_json,
     remove_unfinished,
     write_json,
@@ -36,33 +35,11 @@ from solid_bandits.workers import identity
 
 CONFIGURATION_FILE = "configuration.json"
 TASKS = "tasks"
-LOCK_FILE = ".lock"
+
+__all__ = ["BOUND", "CONFIGURATION_FILE", "TASKS", "Store", "locked"]
 
 BOUND = "bound"
 """The task that computes v*."""
-
-
-@contextmanager
-def locked(out: Path) -> Iterator[None]:
-    """Hold `out` for this process; a StoreError if another does. The lock ends with the process, however that ends."""
-    from filelock import FileLock, Timeout
-
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(out / LOCK_FILE)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise StoreError(
-            f"{os.fspath(out)!r} is in use by another process; wait for it to end, or give another directory"
-        ) from None
-    except OSError as error:
-        raise StoreError(
-            f"{os.fspath(out)!r} cannot be written to ({error.strerror or error}); give another directory"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 class Store:
