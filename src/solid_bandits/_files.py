@@ -5,11 +5,13 @@ import json
 import math
 import os
 import re
+import signal
 import stat
+import threading
 import uuid
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from reprlib import repr as short
@@ -77,6 +79,29 @@ def check_name(what: str, name: object, taken: Collection[str] = ()) -> str:
 
 
 @contextmanager
+def undisturbed() -> Iterator[None]:
+    """Within, Ctrl-C and SIGTERM wait: for what takes moments and must not be left half-done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is interrupted
+        return
+    waiting: list[int] = []
+    before = {
+        number: handler
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if (handler := signal.getsignal(number)) not in (None, signal.SIG_IGN)
+    }
+    try:
+        for number in before:
+            signal.signal(number, lambda number, _: waiting.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in waiting[:1]:
+            signal.raise_signal(number)
+
+
+@contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Hold `directory`, made if missing, for this process; a StoreError if another does.
 
@@ -85,25 +110,31 @@ def locked(directory: Path) -> Iterator[None]:
     from filelock import Timeout
 
     made = [one for one in (directory, *directory.parents) if not one.exists()]
+    lock = None
     try:
-        lock = _acquired(directory)
-    except Timeout:
-        raise StoreError(
-            f"{os.fspath(directory)!r} is in use by another process; wait for it to end, or give another directory"
-        ) from None
-    except OSError as error:
-        raise StoreError(
-            f"{os.fspath(directory)!r} cannot be written to ({error.strerror or error}); give another directory"
-        ) from None
-    try:
+        with undisturbed():
+            try:
+                lock = _acquired(directory)
+            except Timeout:
+                raise StoreError(
+                    f"{os.fspath(directory)!r} is in use by another process; wait for it to end, or give another "
+                    "directory"
+                ) from None
+            except OSError as error:
+                raise StoreError(
+                    f"{os.fspath(directory)!r} cannot be written to ({error.strerror or error}); give another "
+                    "directory"
+                ) from None
         yield
     finally:
-        with suppress(OSError):
-            (directory / LOCK_FILE).unlink()  # while it is held: see `_acquired`
-        lock.release()
-        with suppress(OSError):
-            for one in made:
-                one.rmdir()
+        with undisturbed():
+            if lock is not None:
+                with suppress(OSError):
+                    (directory / LOCK_FILE).unlink()  # while it is held: see `_acquired`
+                lock.release()
+            with suppress(OSError):
+                for one in made:
+                    one.rmdir()
 
 
 def _acquired(directory: Path) -> Any:
@@ -133,14 +164,15 @@ def _acquired(directory: Path) -> Any:
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then rename it, so that `path` is never half-written."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{path.suffix}")
-    try:
-        write(temporary)
-        # On the disk before it has its name: not even a power cut leaves half a file under it.
-        with temporary.open("r+b") as file:  # Windows flushes only what may be written to
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with undisturbed():
+        try:
+            write(temporary)
+            # On the disk before it has its name: not even a power cut leaves half a file under it.
+            with temporary.open("r+b") as file:  # Windows flushes only what may be written to
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -238,7 +270,7 @@ _WORDS = {
 def check_fields(content: object, kind: Kind, path: str = "") -> None:
     """Raise a ValueError that names the field unless `content` is of this kind, and not nested without end."""
     if not path:
-        _check_depth(content)
+        _check_plain(content)
     if isinstance(kind, tuple):
         for one in kind:
             with suppress(ValueError):
@@ -289,15 +321,18 @@ def _misfit(path: str, wanted: str, value: object) -> ValueError:
     return ValueError(f"{path or 'it'} must be {wanted}, got {short(value)}")
 
 
-def _check_depth(content: object) -> None:
+def _check_plain(content: object) -> None:
+    """Raise a ValueError for tables in tables without end, and for text that no file can hold."""
     below: list[object] = [content]
     for _ in range(_DEEPEST):
         inner: list[object] = []
         for one in below:
-            values: Sequence[object] = (
-                list(one.values()) if isinstance(one, dict) else one if isinstance(one, list) else ()
-            )
-            inner += [value for value in values if isinstance(value, dict | list)]
+            if isinstance(one, dict):
+                inner += [*one, *one.values()]
+            elif isinstance(one, list):
+                inner += one
+            elif isinstance(one, str) and not one.isascii() and re.search(r"[\ud800-\udfff]", one):
+                raise ValueError(f"it has half a sign in {short(one)}")
         if not inner:
             return
         below = inner

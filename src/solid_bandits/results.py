@@ -133,7 +133,12 @@ def claim(directory: Path, configuration: Plain) -> Iterator[Callable[[Results],
                 raise ValueError(
                     f"{os.fspath(directory)!r} holds a {name} without a manifest; give a new directory"
                 )
-        yield lambda results: _write(results, directory)
+
+        def write(results: Results) -> None:
+            with _files.undisturbed():
+                _write(results, directory)
+
+        yield write
 
 
 _TABLES = (TABLE_FILE, DIAGNOSTICS_FILE)

@@ -77,6 +77,10 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
+class _Terminated(KeyboardInterrupt):
+    """A Ctrl-C that nobody pressed: after one of KeyboardInterrupt itself, Python may end with a status of its own."""
+
+
 @contextmanager
 def _interrupted_by_sigterm(terminated: list[int]) -> Iterator[None]:
     """Within, SIGTERM does what Ctrl-C does: workers end, locks are released; and it is noted."""
@@ -88,7 +92,7 @@ def _interrupted_by_sigterm(terminated: list[int]) -> Iterator[None]:
         last = threading.Timer(LONGEST_END, os._exit, (TERMINATED,))
         last.daemon = True
         last.start()
-        raise KeyboardInterrupt
+        raise _Terminated
 
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may decide about signals
