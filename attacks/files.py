@@ -166,7 +166,7 @@ def toml_cases(place: Place) -> Iterator[Case]:
         "unknown parameter": changed('name = "linucb"', 'name = "linucb"\nparameters = { self = 1 }'),
         "unknown policy": changed('name = "linucb"', 'name = "os.system"'),
         "policy by a path": changed('name = "linucb"', 'name = "../linucb"'),
-        "policy by a call": changed('name = "linucb"', 'name = "linucb(ridge=__import__(\'os\'))"'),
+        "policy by a call": changed('name = "linucb"', "name = \"linucb(ridge=__import__('os'))\""),
         "10^9 arms": changed('kind = "toy"', 'kind = "random"\nparameters = { n_arms = 1_000_000_000 }'),
         "10^30 arms": changed('kind = "toy"', f'kind = "random"\nparameters = {{ n_arms = {10**30} }}'),
         "10^5 everything": changed(
@@ -213,12 +213,37 @@ def toml_cases(place: Place) -> Iterator[Case]:
     }
     yield from (Case(f"toml: {name}", attack) for name, attack in texts.items())
     for name in (
-        *("report.html", "report.md", "figures", "all", "toy", "invocations.json", "manifest.json", ".lock", "..."),
-        *("REPORT.HTML", "Figures", "nul", "con.x", "a\\b", "a:b", "a\nb", " a", "a ", "a.", ".hidden", "x" * 230),
+        *(
+            "report.html",
+            "report.md",
+            "figures",
+            "all",
+            "toy",
+            "invocations.json",
+            "manifest.json",
+            ".lock",
+            "...",
+        ),
+        *(
+            "REPORT.HTML",
+            "Figures",
+            "nul",
+            "con.x",
+            "a\\b",
+            "a:b",
+            "a\nb",
+            " a",
+            "a ",
+            "a.",
+            ".hidden",
+            "x" * 230,
+        ),
     ):
         yield Case(f"toml: called {name[:20]!r}", read(TOML, f"{name}.toml"))
     for name, text in {
-        "brackets in labels": TOML.replace('label = "even"', 'label = "[/x] [bold]"').replace("LinUCB", "[/x]"),
+        "brackets in labels": TOML.replace('label = "even"', 'label = "[/x] [bold]"').replace(
+            "LinUCB", "[/x]"
+        ),
         "a path as a label": TOML.replace('label = "even"', 'label = "../../x"'),
         "labels that come to the same": TOML.replace(
             'kind = "toy"', 'kind = "toy"\n[[problem]]\nlabel = "even!"\nkind = "toy"'
@@ -239,7 +264,13 @@ def tree(folder: Path) -> set[str]:
 def paths_in(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The way to every value."""
     yield path
-    below = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    below = (
+        content.items()
+        if isinstance(content, dict)
+        else enumerate(content)
+        if isinstance(content, list)
+        else ()
+    )
     for key, value in below:
         yield from paths_in(value, (*path, key))
 
@@ -286,7 +317,22 @@ JSON_FILES = ("small/experiment.json", "invocations.json", "small/even/manifest.
 def json_cases(place: Place) -> Iterator[Case]:
     """What `reproduce` and `compare` wrote, spoilt."""
     described = json.loads((place.folder / "reproduced" / JSON_FILES[0]).read_text())
-    for name in ("../../x", "/tmp/x", "a/b", "a\\b", "", ".", "..", "a\0b", ".lock", "report.html", "nul", "x" * 300, 3, None):
+    for name in (
+        "../../x",
+        "/tmp/x",
+        "a/b",
+        "a\\b",
+        "",
+        ".",
+        "..",
+        "a\0b",
+        ".lock",
+        "report.html",
+        "nul",
+        "x" * 300,
+        3,
+        None,
+    ):
         spoilt = json.dumps({**described, "name": name})
         yield Case(f"json: experiment called {str(name)[:20]!r}", reported(place, JSON_FILES[0], spoilt))
         spoilt = json.dumps({**described, "parts": {"even": name}})
@@ -383,11 +429,13 @@ def zipped(members: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes
 def bomb(name: str, size: int, head: bytes = b"") -> bytes:
     """A zip file with one member that is mostly nothing, written piece by piece."""
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        with archive.open(name, "w", force_zip64=True) as member:
-            member.write(head)
-            for _ in range(size >> 24):
-                member.write(bytes(1 << 24))
+    with (
+        zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open(name, "w", force_zip64=True) as member,
+    ):
+        member.write(head)
+        for _ in range(size >> 24):
+            member.write(bytes(1 << 24))
     return content.getvalue()
 
 
@@ -424,7 +472,10 @@ def npz_cases(place: Place, quick: bool) -> Iterator[Case]:
         "a shape of truths": {**good, "features.npy": npy(numbers("(True, True, True)"), bytes(8))},
         "no numbers, 10^18 times": {**good, "features.npy": npy(numbers(f"({10**18},)", "|S0"))},
         "objects": {**good, "features.npy": npy(numbers("(1,)", "|O"), pickle.dumps([print]))},
-        "a record": {**good, "features.npy": npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", bytes(8))},
+        "a record": {
+            **good,
+            "features.npy": npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", bytes(8)),
+        },
         "a dtype that is a path": {**good, "features.npy": npy(numbers("(1,)", "../x"), bytes(8))},
         "dates": {**good, "theta.npy": npy(numbers("(2,)", "<M8[s]"), bytes(16))},
         "text": {**good, "theta.npy": npy(numbers("(2,)", "<U1"), bytes(8))},

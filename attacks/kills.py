@@ -45,7 +45,7 @@ name = "greedy"
 """
 
 
-class Failure(Exception):
+class FoundError(Exception):
     """Something that must not be."""
 
 
@@ -81,6 +81,7 @@ class Command:
         shutil.rmtree(self.out)
 
     def start(self, out: Path) -> "subprocess.Popen[bytes]":
+        """Start it, in a session of its own."""
         with self.errors.open("wb") as errors:
             return subprocess.Popen(
                 [*self.arguments, str(out)], stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
@@ -90,12 +91,14 @@ class Command:
         """Let it come to its end."""
         process = self.start(out)
         if process.wait(timeout=300):
-            raise Failure(f"repeated, it ends with {process.returncode}: {self.errors.read_text()}")
+            raise FoundError(f"repeated, it ends with {process.returncode}: {self.errors.read_text()}")
         self.check_alone(process.pid)
 
     def contents(self) -> dict[str, bytes]:
         """What must not depend on how it came about."""
-        return {str(one.relative_to(self.out)): one.read_bytes() for one in sorted(self.out.rglob("*.parquet"))}
+        return {
+            str(one.relative_to(self.out)): one.read_bytes() for one in sorted(self.out.rglob("*.parquet"))
+        }
 
     def tree(self) -> set[str]:
         """All names."""
@@ -113,7 +116,7 @@ class Command:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            raise Failure(f"still there {SECONDS_TO_END:g} s after signal {number}") from None
+            raise FoundError(f"still there {SECONDS_TO_END:g} s after signal {number}") from None
         self.check_alone(process.pid)
         said = self.errors.read_text()
         allowed = [0, -signal.SIGKILL] if number == signal.SIGKILL else [0, 143]
@@ -121,12 +124,14 @@ class Command:
         if not said or (self.out.exists() and self.tree() == self.names):
             allowed.append(-signal.SIGTERM)
         if status not in allowed:
-            raise Failure(f"signal {number} after {after:.2f} s: status {status}: {said}")
+            raise FoundError(f"signal {number} after {after:.2f} s: status {status}: {said}")
         if "Traceback" in said:
-            raise Failure(f"signal {number} after {after:.2f} s: {said}")
-        unfinished = [name for name in self.tree() if Path(name).name.startswith(".")] if self.out.exists() else []
+            raise FoundError(f"signal {number} after {after:.2f} s: {said}")
+        unfinished = (
+            [name for name in self.tree() if Path(name).name.startswith(".")] if self.out.exists() else []
+        )
         if number == signal.SIGTERM and status == 143 and unfinished:
-            raise Failure(f"SIGTERM after {after:.2f} s leaves {unfinished}")
+            raise FoundError(f"SIGTERM after {after:.2f} s leaves {unfinished}")
         for manifest in self.out.rglob("manifest.json") if self.out.exists() else ():
             sb.Results.load(manifest.parent)
 
@@ -137,16 +142,16 @@ class Command:
             if time.monotonic() > deadline:
                 orphans = left(session)
                 os.killpg(session, signal.SIGKILL)
-                raise Failure(f"orphans {orphans} after {SECONDS_TO_END:g} s")
+                raise FoundError(f"orphans {orphans} after {SECONDS_TO_END:g} s")
             time.sleep(0.1)
 
     def check_same(self) -> None:
         """Finish, and compare with what was never interrupted."""
         self.finish(self.out)
         if self.contents() != self.wanted:
-            raise Failure("other bytes than without interruption")
+            raise FoundError("other bytes than without interruption")
         if self.tree() != self.names:
-            raise Failure(f"other files than without interruption: {self.tree() ^ self.names}")
+            raise FoundError(f"other files than without interruption: {self.tree() ^ self.names}")
         shutil.rmtree(self.out)
 
 
@@ -168,7 +173,7 @@ def failures(count: int, once: Callable[[int], None], name: str, verbose: bool) 
     for number in range(count):
         try:
             once(number)
-        except (Failure, ValueError, subprocess.TimeoutExpired, OSError) as error:
+        except (FoundError, ValueError, subprocess.TimeoutExpired, OSError) as error:
             failed += 1
             if verbose:
                 print(f"  {name} {number}: {type(error).__name__}: {error}", file=sys.stderr)
@@ -194,7 +199,9 @@ def save_and_die(out: Path, moments: list[int]) -> None:
         if child == 0:
             seen = 0
 
-            def die(event: str, arguments: tuple[object, ...], home: Path = home, moment: int = moment) -> None:
+            def die(
+                event: str, arguments: tuple[object, ...], home: Path = home, moment: int = moment
+            ) -> None:
                 nonlocal seen
                 if event.split(".")[0] in ("open", "os") and any(str(home) in str(one) for one in arguments):
                     seen += 1
@@ -230,13 +237,13 @@ def kill_saves(count: int, folder: Path, chance: random.Random, verbose: bool) -
                 raise
         else:
             if not found.table.equals(whole.table):
-                raise Failure("another table")
+                raise FoundError("another table")
         whole.save(home)
         if (home / "results.parquet").read_bytes() != wanted:
-            raise Failure("other bytes than without interruption")
+            raise FoundError("other bytes than without interruption")
         there = sorted(path.name for path in home.iterdir())
         if there != ["manifest.json", "results.parquet"]:
-            raise Failure(f"leaves {there}")
+            raise FoundError(f"leaves {there}")
         sb.Results.load(home)
 
     return failures(count, once, "save", verbose)

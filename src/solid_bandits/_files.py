@@ -97,8 +97,8 @@ def undisturbed() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in waiting[:1]:
-            signal.raise_signal(number)
+        for come in waiting[:1]:
+            signal.raise_signal(come)
 
 
 @contextmanager
