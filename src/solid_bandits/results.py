@@ -122,7 +122,7 @@ def claim(directory: Path, configuration: Plain) -> Iterator[Callable[[Results],
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"{os.fspath(directory)!r} is a file; give a directory")
     with _files.locked(directory):
-        _recover(directory)
+        recover(directory)
         manifest = _read_manifest(directory)
         if manifest is not None and manifest["configuration"] != json.loads(json.dumps(configuration)):
             raise ValueError(
@@ -189,7 +189,7 @@ _SHAPED = {
 
 
 def _write(results: Results, directory: Path) -> None:
-    """Write tables and manifest so that a process killed anywhere leaves what `_recover` can put in order."""
+    """Write tables and manifest so that a process killed anywhere leaves what `recover` can put in order."""
     frames = {TABLE_FILE: results.table}
     if results.diagnostics is not None:
         frames[DIAGNOSTICS_FILE] = results.diagnostics
@@ -208,10 +208,11 @@ def _write(results: Results, directory: Path) -> None:
     for name, content in contents.items():
         if not _is_there(directory / name, records[name]):
             _files.write_bytes(directory / name, content)
-    (directory / _PENDING_FILE).replace(directory / MANIFEST_FILE)
+    _files.write_json(directory / MANIFEST_FILE, manifest)
+    (directory / _PENDING_FILE).unlink()
 
 
-def _recover(directory: Path) -> None:
+def recover(directory: Path) -> None:
     """Finish, or undo, what a killed process was writing: whoever calls this holds the directory."""
     _files.remove_unfinished(directory)
     pending = directory / _PENDING_FILE

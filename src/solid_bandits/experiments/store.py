@@ -28,6 +28,7 @@ from solid_bandits._files import (
 )
 from solid_bandits._types import Plain
 from solid_bandits.loop import Trace
+from solid_bandits.results import recover
 from solid_bandits.simulation import Block, Plan, Played
 from solid_bandits.simulation.assembly import assemble, seconds_by_policy, versions
 from solid_bandits.simulation.block import blocks
@@ -135,6 +136,8 @@ class Store:
 
     def _tidy(self) -> None:
         """Remove the tasks of a complete part, also where a process was killed before it could."""
+        with locked(self.directory):
+            recover(self.directory)
         shutil.rmtree(self.directory / TASKS, ignore_errors=True)
         (self.directory / CONFIGURATION_FILE).unlink(missing_ok=True)
 
