@@ -106,6 +106,7 @@ class Command:
 
     def kill(self, number: int, after: float) -> None:
         """Kill it after so many seconds, look at what is left."""
+        before = self.tree()  # what others that were killed have left
         process = self.start(self.out)
         try:
             process.wait(timeout=after)
@@ -127,9 +128,7 @@ class Command:
             raise FoundError(f"signal {number} after {after:.2f} s: status {status}: {said}")
         if "Traceback" in said:
             raise FoundError(f"signal {number} after {after:.2f} s: {said}")
-        unfinished = (
-            [name for name in self.tree() if Path(name).name.startswith(".")] if self.out.exists() else []
-        )
+        unfinished = [name for name in self.tree() - before if Path(name).name.startswith(".")]
         if number == signal.SIGTERM and status == 143 and unfinished:
             raise FoundError(f"SIGTERM after {after:.2f} s leaves {unfinished}")
         for manifest in self.out.rglob("manifest.json") if self.out.exists() else ():
