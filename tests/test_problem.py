@@ -1,10 +1,15 @@
+import copy
 import dataclasses
+import io
+import pickle
 import re
+import zipfile
 
 import numpy as np
 import pytest
 
 import solid_bandits as sb
+from solid_bandits import _files
 
 FEATURES = np.arange(12.0).reshape(2, 3, 2) + 1
 THETA = np.array([1.0, -0.5])
@@ -37,6 +42,25 @@ def test_it_cannot_be_changed_not_even_through_the_arrays_it_was_made_of():
     for array in (problem.features, problem.theta, problem.context_probs, problem.means, problem.gaps):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_are_as_frozen(copied):
+    problem = sb.Problem(FEATURES, THETA, [0.25, 0.75], 0.3, 2.0)
+    again = copied(problem)
+    assert again.fingerprint == problem.fingerprint
+    for array in (
+        again.features,
+        again.theta,
+        again.context_probs,
+        again.means,
+        again.gaps,
+        *again.table[:2],
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        again.theta = THETA
 
 
 def test_repr_says_what_matters():
@@ -133,3 +157,41 @@ def test_unreadable_files_say_so(tmp_path):
         sb.Problem.load(tmp_path / "one.npy")
     with pytest.raises(ValueError, match=r"ending in \.npz"):
         sb.Problem(FEATURES, THETA).save(tmp_path / "p.txt")
+
+
+def test_files_that_promise_too_much_are_refused_before_memory_is_taken(tmp_path, monkeypatch):
+    path = tmp_path / "p.npz"
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (10**6, 10**6, 1)}
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("features.npy", header.getvalue())  # 7 TiB
+        archive.writestr("theta.npy", header.getvalue())
+    with pytest.raises(ValueError, match=r"not a whole \.npz of plain numbers"):
+        sb.Problem.load(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("features.npy", "theta.npy"):
+            archive.writestr(name, bytes(2**26))
+    monkeypatch.setattr(_files.read_archive, "__defaults__", (2**26,))
+    with pytest.raises(ValueError, match="holds more than 64 MiB, the most that is read"):
+        sb.Problem.load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("theta.npy", b"")
+        archive.writestr("theta", b"")
+    with pytest.raises(ValueError, match="has a field twice"):
+        sb.Problem.load(path)
+    with pytest.raises(ValueError, match="it is not a plain file"):
+        sb.Problem.load("/dev/zero")
+
+
+def test_arrays_in_files_may_be_in_any_order_and_of_any_type(tmp_path):
+    np.savez_compressed(
+        tmp_path / "p.npz",
+        features=np.asfortranarray(FEATURES.astype(np.float32)),
+        theta=THETA.astype(">f8"),
+        noise_std=2,
+    )
+    again = sb.Problem.load(tmp_path / "p.npz")
+    assert (again.features == FEATURES).all()
+    assert again.fingerprint == sb.Problem(FEATURES, THETA, noise_std=2).fingerprint

@@ -98,16 +98,21 @@ def running(pid):
         return False
 
 
+# Compiled code keeps every thread of its process from running.
+BUSY = SCRIPT.replace("time.sleep(60)", "pow(3, 10**9)")
+
+
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes through /proc")
-def test_workers_end_with_a_killed_parent(tmp_path):
+@pytest.mark.parametrize("script", [SCRIPT, BUSY], ids=["waiting", "busy"])
+def test_workers_end_with_a_killed_parent(tmp_path, script):
     prefix = str(tmp_path) + "/"
-    parent = subprocess.Popen([sys.executable, "-c", SCRIPT, prefix], stderr=subprocess.DEVNULL)
+    parent = subprocess.Popen([sys.executable, "-c", script, prefix], stderr=subprocess.DEVNULL)
     until(lambda: len(os.listdir(tmp_path)) == 2)
     workers = [int(name) for name in os.listdir(tmp_path)]
     assert all(map(running, workers))
     parent.kill()
     parent.wait()
-    until(lambda: not any(map(running, workers)))
+    until(lambda: not any(map(running, workers)), seconds=20)
 
 
 def until(condition, seconds=50):

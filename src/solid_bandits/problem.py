@@ -1,20 +1,37 @@
 """The finite contextual linear bandit problem of Section 2, validated once, at the door."""
 
 import hashlib
-import io
+import math
 import os
-import zipfile
-import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solid_bandits import _check, _words
+from solid_bandits import _check, _files, _words
 from solid_bandits._types import Floats, Ints
 from solid_bandits.setting import Setting, Table, check_features, make_setting, make_table
+
+MOST_NUMBERS = 2**27
+"""Of the features of a problem: they take 1 GiB."""
+
+_LARGEST_ARRAYS = _files.LARGEST_FILE - 2**16
+"""Bytes of the arrays in a file, whose headers take some too."""
+
+
+def check_size(n_contexts: int, n_arms: int, dim: int) -> None:
+    """Raise an error that names the largest of them if features of this size are too many, before they are drawn."""
+    sizes = {"n_contexts": n_contexts, "n_arms": n_arms, "dim": dim}
+    if math.prod(sizes.values()) > MOST_NUMBERS:
+        largest = max(sizes, key=lambda name: sizes[name])
+        raise _check.ArgumentError(
+            largest,
+            f"must leave n_contexts * n_arms * dim at most {MOST_NUMBERS:,}, got {n_contexts} * {n_arms} * {dim}",
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,37 +166,34 @@ class Problem:
         }
         if self.theta_bound is not None:
             fields["theta_bound"] = np.float64(self.theta_bound)
-        np.savez(target, **fields)  # type: ignore[arg-type]  # the stub mistakes a field for allow_pickle
+        if sum(values.nbytes for values in fields.values()) > _LARGEST_ARRAYS:
+            raise ValueError(
+                f"features take {_files.size(self.features.nbytes)}; a problem file holds at most "
+                f"{_files.size(_LARGEST_ARRAYS)}"
+            )
+        _files.write_whole(target, lambda file: np.savez(file, **fields))  # type: ignore[arg-type]  # its stub
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Problem":
         """Read an `.npz` file with fields features and theta, and optionally the constructor's others."""
         known = ("features", "theta", "context_probs", "noise_std", "theta_bound")
+        may_be = f"its fields may be {', '.join(known)}"
         name = os.fspath(path)
         try:
-            content = io.BytesIO(Path(path).read_bytes())
+            fields: dict[str, Any] = {
+                **_files.read_archive(_files.read_bytes(Path(path)), dict.fromkeys(known, "biufc"))
+            }
         except OSError as error:
             raise ValueError(f"problem file {name!r} cannot be read ({error.strerror or error})") from None
-        try:
-            with zipfile.ZipFile(content), np.load(content, allow_pickle=False) as archive:
-                fields = {field: archive[field] for field in archive.files}
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            KeyError,
-            ValueError,
-            NotImplementedError,
-            RuntimeError,
-        ):
+        except _files.ArchiveError as error:
+            raise ValueError(f"problem file {name!r} {error}; {may_be}") from None
+        except ValueError:
             raise ValueError(
                 f"problem file {name!r} is not a whole .npz of plain numbers; write one with numpy.savez"
             ) from None
-        unknown = sorted(set(fields) - set(known))
         missing = sorted({"features", "theta"} - set(fields))
-        if unknown or missing:
-            what = f"lacks {', '.join(missing)}" if missing else f"has unknown fields {', '.join(unknown)}"
-            raise ValueError(f"problem file {name!r} {what}; its fields may be {', '.join(known)}")
+        if missing:
+            raise ValueError(f"problem file {name!r} lacks {', '.join(missing)}; {may_be}")
         for scalar in ("noise_std", "theta_bound"):
             if scalar in fields:
                 if fields[scalar].size != 1:
@@ -188,6 +202,16 @@ class Problem:
                     )
                 fields[scalar] = fields[scalar].reshape(()).item()
         return cls(**fields)
+
+    def __reduce__(self) -> tuple[Callable[..., "Problem"], tuple[Any, ...]]:
+        """Copies and pickles are made by the constructor: checked, and with arrays that are read-only as well."""
+        return type(self), (
+            self.features,
+            self.theta,
+            self.context_probs,
+            self.noise_std,
+            self.theta_bound,
+        )
 
     def __repr__(self) -> str:
         positive = self.gaps[self.gaps > 0]

@@ -4,8 +4,10 @@ A task is a function and its arguments; what it returns must not depend on where
 task with it: the task is given to another.
 """
 
+import ctypes
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
@@ -92,8 +94,10 @@ class Processes:
 
     def _attempt(self, left: dict[Hashable, Task]) -> Iterator[tuple[Hashable, Any]]:
         """Do the tasks of `left` and take out what is done, until all are or a worker dies."""
+        # A worker's parent is, to the kernel, the thread that started it: only the main one lasts as long as we do.
+        lasting = threading.current_thread() is threading.main_thread()
         executor = get_reusable_executor(
-            self.count, timeout=600, initializer=_begin, initargs=(os.getpid(),), env=ONE_THREAD
+            self.count, timeout=600, initializer=_begin, initargs=(os.getpid(), lasting), env=ONE_THREAD
         )
         waiting = iter(list(left.values()))
         futures: dict[Future[Any], Hashable] = {}
@@ -135,8 +139,12 @@ def _interrupts_held() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _begin(parent: int) -> None:
+def _begin(parent: int, lasting: bool) -> None:
     """What a worker process does first."""
+    if lasting:
+        _die_with_the_parent()
+    if os.getppid() != parent:
+        os._exit(1)
     # Ctrl-C reaches every process of the terminal: one message, not one traceback each.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -145,8 +153,16 @@ def _begin(parent: int) -> None:
             time.sleep(1.0)
         os._exit(1)
 
-    # A parent that is killed cannot tell its workers; without this they would go on for nobody.
+    # A parent that is killed cannot tell its workers; without this they would go on for nobody. Compiled code does
+    # not let a thread run before it is through: hence the kernel, where it can be asked.
     threading.Thread(target=end_with_the_parent, daemon=True).start()
+
+
+def _die_with_the_parent() -> None:
+    """Have the kernel kill this process when its parent ends, on systems where it does that."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 class DaskCluster:

@@ -3,6 +3,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -200,6 +201,54 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_half_written(monkeypatch, capsys,
     assert status == 130
     assert error.splitlines()[-1] == "solid-bandits: error: interrupted before all results were written"
     assert not (tmp_path / "o").exists()
+
+
+def test_brackets_in_names_are_brackets(monkeypatch, capsys, tmp_path):
+    out = tmp_path / "o[" / "x]"
+    chosen = ["--policy", "greedy", *QUICK, "--out", out]
+    status, printed, _ = run(monkeypatch, capsys, "compare", "toy", *chosen)
+    assert status == 0
+    assert f"written to {out}/" in printed
+    out = tmp_path / "b[" / "x]"
+    status, printed, _ = run(monkeypatch, capsys, "bound", "toy", "--out", out)
+    assert status == 0
+    assert f"written to {out}/" in printed
+
+
+def test_a_directory_in_use_is_refused_before_the_simulation(monkeypatch, capsys, tmp_path):
+    from solid_bandits._files import locked
+
+    with locked(tmp_path / "o"):
+        status, printed, error = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--out", tmp_path / "o")
+    assert (status, printed, error.count("\n")) == (2, "", 1)
+    assert "--out: " in error
+    assert "is in use by another process" in error
+    assert not (tmp_path / "o").exists()
+
+
+def test_more_features_than_memory_are_refused(monkeypatch, capsys, tmp_path):
+    status, _, error = run(monkeypatch, capsys, "compare", "random", "--arms", 10**9, "--out", tmp_path / "o")
+    assert (status, error.count("\n")) == (2, 1)
+    assert "n_arms must leave n_contexts * n_arms * dim at most 134,217,728" in error
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs signals as Unix has them")
+def test_sigterm_is_one_line_and_leaves_nothing(tmp_path):
+    command = [sys.executable, "-m", "solid_bandits", "compare", "toy", "--policy", "greedy", "--jobs", "2"]
+    command += ["--horizon", "10000000", "--runs", "200", "--out", str(tmp_path / "o")]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while "tasks to do" not in process.stderr.readline():
+        assert process.poll() is None
+    assert os.listdir(tmp_path / "o") == [".lock"]
+    time.sleep(1)
+    process.terminate()
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert error.splitlines()[-1] == "solid-bandits: error: terminated before all results were written"
+    assert "Traceback" not in error
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_version_is_printed(monkeypatch, capsys):

@@ -513,3 +513,12 @@ def test_one_epoch_on_the_published_ratings_predicts_held_out_users():
     assert problem.features.shape == (191, 40, 65)
     assert np.isfinite(problem.gaps).all()
     assert np.abs(problem.means).max() < 3  # ratings over 10, not ratings
+
+
+def test_an_archive_that_holds_too_much_is_refused_before_memory_is_taken(tmp_path):
+    path = tmp_path / "jester-data-1.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.csv", "w") as member:
+        for _ in range(101):
+            member.write(bytes(2**20))
+    with pytest.raises(ValueError, match="holds 101 MiB, more than 100 MiB, the most that is read"):
+        sb.problems.jester(path)

@@ -4,7 +4,12 @@ Heavy imports wait inside the functions, so that `--help` and errors in the argu
 """
 
 import io
+import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, NoReturn
 
 import typer
@@ -16,6 +21,12 @@ from solid_bandits.cli.reproduce import report, reproduce
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
+
+TERMINATED = 143
+"""Exit status after SIGTERM, as shells have it."""
+
+LONGEST_END = 15.0
+"""Seconds that a terminated command takes to put its things in order, at most."""
 
 app = typer.Typer(
     add_completion=False,
@@ -49,17 +60,48 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ξ is no reason to fail
+    terminated: list[int] = []
     try:
-        status = app(standalone_mode=False)
+        with _interrupted_by_sigterm(terminated):
+            status = app(standalone_mode=False)
     except typer.TyperException as error:
         _fail(error.format_message())
     except (typer.Abort, KeyboardInterrupt):
         status = INTERRUPTED
     except OSError as error:
         _fail(str(error))
+    if terminated:
+        _fail("terminated before all results were written", status=TERMINATED)
     if status == INTERRUPTED:  # what typer itself makes of Ctrl-C
         _fail("interrupted before all results were written", status=INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+class _Terminated(KeyboardInterrupt):
+    """A Ctrl-C that nobody pressed: after one of KeyboardInterrupt itself, Python may end with a status of its own."""
+
+
+@contextmanager
+def _interrupted_by_sigterm(terminated: list[int]) -> Iterator[None]:
+    """Within, SIGTERM does what Ctrl-C does: workers end, locks are released; and it is noted."""
+
+    def interrupt(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # once is enough, and what follows shall come to its end
+        terminated.append(number)
+        # Should the interrupt be lost on its way up, or the end take too long: workers end with this process.
+        last = threading.Timer(LONGEST_END, os._exit, (TERMINATED,))
+        last.daemon = True
+        last.start()
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may decide about signals
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _fail(message: str, status: int = 2) -> NoReturn:

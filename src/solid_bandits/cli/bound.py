@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from solid_bandits.cli.errors import bad_arguments, check_writable
+from solid_bandits.cli.errors import bad_arguments, check_writable, plain_console
 from solid_bandits.cli.problems import Chosen, takes_problem
 
 
@@ -19,8 +19,6 @@ def bound(
     out: Annotated[Path | None, typer.Option(help="Directory for bound.png and bound.json.")] = None,
 ) -> None:
     """Compute the regret lower bound of a problem: the constant of log n, certified from both sides."""
-    from rich.console import Console
-
     from solid_bandits.bounds import curve, lower_bound, lower_bound_at, pure_exploration
     from solid_bandits.report.bound import bound_tables, check_bound_free, write_bound
 
@@ -32,7 +30,7 @@ def bound(
         answer = lower_bound(chosen.problem, tol=tol)
         pure = pure_exploration(chosen.problem, tol=tol)
         at = [lower_bound_at(chosen.problem, value, tol=tol, exploration=pure) for value in z or []]
-    console = Console()
+    console = plain_console()
     console.print(f"{chosen.problem!r}", highlight=False, soft_wrap=True)
     for table in bound_tables(chosen.problem, answer, pure, at):
         console.print(table)

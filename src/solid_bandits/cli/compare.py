@@ -1,12 +1,13 @@
 """`solid-bandits compare`: policies on one problem."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from solid_bandits.cli.errors import bad_arguments, check_writable
+from solid_bandits.cli.errors import bad_arguments, check_writable, plain_console
 from solid_bandits.cli.problems import Chosen, takes_problem
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def compare(
     from solid_bandits import _check
     from solid_bandits.bounds.record import bound_record
     from solid_bandits.policies.naming import by_name, import_policies
-    from solid_bandits.results import check_free
+    from solid_bandits.results import claim
     from solid_bandits.simulation import Plan
 
     # Everything that can be wrong is found before the first step is played.
@@ -62,24 +63,25 @@ def compare(
         configuration["problem"]["name"] = chosen.name
         if jobs is not None:
             _check.integer("jobs", jobs, least=1)
-    with bad_arguments("--out: "):
-        check_free(out, configuration)
-        check_writable(out)
-
-    results = _simulate(plan, jobs)
-    results.manifest["configuration"] = configuration
-    results.save(out)  # what was played is safe, whatever becomes of the rest
-    results.manifest["lower_bound"] = _outcome("lower bound", bound_record, chosen.problem)
-    if results.diagnostics is not None:
-        zs = (
-            sorted(set(results.diagnostics["normalisation"].drop_nulls()))
-            if results.diagnostics.height
-            else []
-        )
-        targets = _outcome("optimal policies", _targets_of, chosen.problem, zs)
-        if "reason" not in targets:
-            results.manifest["targets"] = targets
-    _write(results, out)
+    with ExitStack() as held:
+        with bad_arguments("--out: "):
+            check_writable(out)
+            save = held.enter_context(claim(out, configuration))  # until the last file is written
+        results = _simulate(plan, jobs)
+        results.manifest["configuration"] = configuration
+        save(results)  # what was played is safe, whatever becomes of the rest
+        results.manifest["lower_bound"] = _outcome("lower bound", bound_record, chosen.problem)
+        if results.diagnostics is not None:
+            zs = (
+                sorted(set(results.diagnostics["normalisation"].drop_nulls()))
+                if results.diagnostics.height
+                else []
+            )
+            targets = _outcome("optimal policies", _targets_of, chosen.problem, zs)
+            if "reason" not in targets:
+                results.manifest["targets"] = targets
+        save(results)
+        _write(results, out)
 
 
 def _targets_of(problem: "Problem", zs: list[float]) -> "Plain":
@@ -101,9 +103,7 @@ def _targets_of(problem: "Problem", zs: list[float]) -> "Plain":
 
 
 def _outcome(what: str, function: "Callable[..., Plain]", *arguments: Any) -> "Plain":
-    from rich.console import Console
-
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     console.print(f"computing the {what}", highlight=False)
     try:
         outcome = function(*arguments)
@@ -159,18 +159,15 @@ class _Shown:
 
 
 def _write(results: "Results", out: Path) -> None:
-    from rich.console import Console
-
     from solid_bandits._words import duration, number
     from solid_bandits.report.figure import write_figure
     from solid_bandits.report.page import write_page
     from solid_bandits.report.table import final_table
 
     constant = results.bound
-    results.save(out)
     write_figure(results, out / "regret.png", bound=constant)
     write_page(results, out / "report.html", bound=constant)
-    console = Console()
+    console = plain_console()
     console.print(final_table(results, bound=constant))
     if constant is not None:
         console.print(f"v* = {number(constant, 6)}, the constant of the regret lower bound", highlight=False)

@@ -4,8 +4,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @contextmanager
@@ -15,6 +19,13 @@ def bad_arguments(prefix: str = "") -> Iterator[None]:
         yield
     except ValueError as error:
         raise typer.TyperException(prefix + str(error)) from None
+
+
+def plain_console(stderr: bool = False) -> "Console":
+    """A console for what people named: square brackets are square brackets, not markup."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False)
 
 
 def check_writable(out: Path) -> None:

@@ -83,7 +83,7 @@ def takes_problem(command: Callable[..., None]) -> Callable[..., None]:
 def choose(source: str, given: dict[_Option, Any]) -> Chosen:
     """The problem that the options name; a ValueError for options of another kind of problem."""
     from solid_bandits import problems
-    from solid_bandits.problem import Problem
+    from solid_bandits.problem import Problem, check_size
 
     kind = source if source in ("toy", "random") else "file"
     for option, value in given.items():
@@ -96,6 +96,8 @@ def choose(source: str, given: dict[_Option, Any]) -> Chosen:
     if kind == "toy":
         return Chosen(kind, kind, problems.toy(**parameters))
     if kind == "random":
+        sizes = {"n_contexts": 4, "n_arms": 8, "dim": 8}
+        check_size(**{name: max(parameters.get(name, usual), 1) for name, usual in sizes.items()})
         return Chosen(kind, kind, problems.random(**parameters))
     if not Path(source).exists() and Path(source).suffix != ".npz":
         raise ValueError(f"problem must be toy, random, or the name of an .npz file, got {source!r}")

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from importlib.resources import files
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from solid_bandits import _check
 from solid_bandits._check import ArgumentError
-from solid_bandits._files import FIGURES
+from solid_bandits._files import TAKEN, check_name, read_bytes
 from solid_bandits._types import Plain
 from solid_bandits.experiments.claim_check import check_claim
 from solid_bandits.experiments.experiment import (
@@ -24,7 +25,7 @@ from solid_bandits.experiments.outcome import Claim
 from solid_bandits.experiments.source import Source
 from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.naming import find
-from solid_bandits.problem import Problem
+from solid_bandits.problem import Problem, check_size
 from solid_bandits.simulation import Plan
 
 
@@ -41,16 +42,31 @@ def load(source: str | Path, scale: str = "paper") -> Experiment:
     if path.suffix != ".toml":
         _check.choice("experiment", str(source), [*NAMES, "all", "a .toml file"])
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bytes(path, _LARGEST).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror or error
         raise ValueError(f"experiment file {str(path)!r} cannot be read ({reason})") from None
     # Its name is that of its directory in the results, where these are taken.
-    if path.stem in (*NAMES, "all", FIGURES) or not path.stem.strip("."):
+    if path.stem.casefold() in (*NAMES, *TAKEN) or not path.stem.strip("."):
         raise ValueError(
             f"experiment file {str(path)!r} has the name {path.stem!r}, which is taken; rename it"
         )
-    return _Reader(Source(str(path), text), path.parent, scale).experiment(path.stem, OWN)
+    check_name(f"the name of experiment file {str(path)!r}", path.stem)
+    try:
+        return _Reader(Source(str(path), text), path.parent, scale).experiment(path.stem, OWN)
+    except RecursionError:
+        raise ValueError(
+            f"{path}, line {_deepest_line(text)}: tables and lists are nested too deeply"
+        ) from None
+
+
+_LARGEST = 10**5
+"""Bytes of a file; the largest of the paper's has 5,000."""
+
+
+def _deepest_line(text: str) -> int:
+    nesting = [sum(map(line.count, "[{.")) for line in text.split("\n")]
+    return nesting.index(max(nesting)) + 1
 
 
 # Key -> what it must be, for each kind of table.
@@ -107,16 +123,21 @@ class _Reader:
             for key in ("problem", "policy", "claim"):
                 for table in self.content.get(key, []):
                     if not isinstance(table, dict):
-                        raise ArgumentError(key, f"must be a list of tables, [[{key}]], got {table!r}")
+                        raise ArgumentError(key, f"must be a list of tables, [[{key}]], got {short(table)}")
         sizes = self.sizes(self.content)
         plans = dict(self.plans(sizes))
         if not plans:
             raise ValueError(
                 f"{self.source.name} has nothing to play at scale {self.scale!r}; give a problem with policies"
             )
+        names = slugs([*plans])
+        for label, slug in zip(plans, names, strict=True):
+            with self.source.at("problem", self.problem_labels.index(label), "label"):
+                check_name("label, in letters, digits and dashes,", slug)
+                if names.count(slug) > 1:
+                    raise ValueError(f"label must differ from others in letters and digits, got {label!r}")
         parts = tuple(
-            Part(label, plan, slug)
-            for (label, plan), slug in zip(plans.items(), slugs([*plans]), strict=True)
+            Part(label, plan, slug) for (label, plan), slug in zip(plans.items(), names, strict=True)
         )
         title, about = self.content.get("title", name), self.content.get("about", "")
         return Experiment(name, title, about, scale, parts, tuple(self.claims(parts)))
@@ -248,7 +269,7 @@ def _check_table(table: Plain, known: Mapping[str, type], needed: tuple[str, ...
         kind = known[key]
         fits = isinstance(value, (int, float) if kind is float else kind)
         if not fits or (isinstance(value, bool) and kind is not bool):
-            raise ArgumentError(key, f"must be {_WORDS[kind]}, got {value!r}")
+            raise ArgumentError(key, f"must be {_WORDS[kind]}, got {short(value)}")
     for key in needed:
         if key not in table or table[key] in ([], ""):
             raise ArgumentError(key, "is missing")
@@ -268,6 +289,9 @@ def _check_sizes(sizes: Plain) -> None:
 
 
 def _called(function: Callable[..., Problem], parameters: Plain) -> Problem:
+    sizes = [parameters.get(name, 8) for name in ("n_contexts", "n_arms", "dim")]
+    if all(isinstance(one, int) and one > 0 for one in sizes):
+        check_size(*sizes)
     try:
         return function(**parameters)
     except TypeError as error:

@@ -11,8 +11,6 @@ Every file appears whole or not at all. Only the process that holds the lock of 
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,12 +21,14 @@ from solid_bandits._files import (
     MANIFEST_FILE,
     TABLE_FILE,
     StoreError,
+    locked,
     read_json,
     remove_unfinished,
     write_json,
 )
 from solid_bandits._types import Plain
 from solid_bandits.loop import Trace
+from solid_bandits.results import recover
 from solid_bandits.simulation import Block, Plan, Played
 from solid_bandits.simulation.assembly import assemble, seconds_by_policy, versions
 from solid_bandits.simulation.block import blocks
@@ -36,33 +36,11 @@ from solid_bandits.workers import identity
 
 CONFIGURATION_FILE = "configuration.json"
 TASKS = "tasks"
-LOCK_FILE = ".lock"
+
+__all__ = ["BOUND", "CONFIGURATION_FILE", "TASKS", "Store", "locked"]
 
 BOUND = "bound"
 """The task that computes v*."""
-
-
-@contextmanager
-def locked(out: Path) -> Iterator[None]:
-    """Hold `out` for this process; a StoreError if another does. The lock ends with the process, however that ends."""
-    from filelock import FileLock, Timeout
-
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(out / LOCK_FILE)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise StoreError(
-            f"{os.fspath(out)!r} is in use by another process; wait for it to end, or give another directory"
-        ) from None
-    except OSError as error:
-        raise StoreError(
-            f"{os.fspath(out)!r} cannot be written to ({error.strerror or error}); give another directory"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 class Store:
@@ -158,6 +136,8 @@ class Store:
 
     def _tidy(self) -> None:
         """Remove the tasks of a complete part, also where a process was killed before it could."""
+        with locked(self.directory):
+            recover(self.directory)
         shutil.rmtree(self.directory / TASKS, ignore_errors=True)
         (self.directory / CONFIGURATION_FILE).unlink(missing_ok=True)
 

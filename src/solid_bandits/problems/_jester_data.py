@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from solid_bandits._files import ArchiveError, read_bytes, read_member
 from solid_bandits._types import Floats, Ints
 
 DATA_VARIABLE = "SOLID_BANDITS_DATA"
@@ -22,6 +23,9 @@ ADDRESSES = (
     "https://goldberg.berkeley.edu/jester-data/jester-data-1.zip",
     "https://eigentaste.berkeley.edu/dataset/archive/jester_dataset_1_1.zip",
 )
+
+LARGEST = 100 * 2**20
+"""Bytes of a ratings file, packed or not; the published ones have a quarter of that."""
 
 _JOKES = 100
 _NOT_RATED = 9900  # 99.00 in the file
@@ -105,7 +109,7 @@ def _download() -> Path:
     for address in ADDRESSES:
         try:
             path = Path(pooch.retrieve(address, known_hash=None, fname=target.name, path=folder))
-            read(path.read_bytes(), address)
+            read(read_bytes(path, LARGEST), address)
             return path
         except OSError as error:  # what `requests` raises is an OSError too
             failures.append(f"{address} ({type(error).__name__})")
@@ -127,10 +131,7 @@ def read(content: bytes, name: str) -> Ints:
     """
     table = _table(content, name)
     if table.shape[1] != 1 + _JOKES:
-        raise ValueError(
-            f"source {name!r} has {table.shape[1]} columns; the Jester ratings have {1 + _JOKES}: the number of "
-            "jokes rated, then one rating for each joke"
-        )
+        raise _misshapen(name, table.shape[1])
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise ValueError(
@@ -167,12 +168,22 @@ def read(content: bytes, name: str) -> Ints:
     return hundredths.astype(np.int64)
 
 
+def _misshapen(name: str, columns: int) -> ValueError:
+    return ValueError(
+        f"source {name!r} has {columns} columns; the Jester ratings have {1 + _JOKES}: the number of "
+        "jokes rated, then one rating for each joke"
+    )
+
+
 def _table(content: bytes, name: str) -> Floats:
     """All numbers of the file, NaN where there is none."""
     if content.startswith(b"PK"):
         content = _unzipped(content, name)
     if content.startswith(b"\xd0\xcf\x11\xe0"):
         return _excel(content, name)
+    columns = content[: content.find(b"\n") + 1 or None].count(b",") + 1
+    if columns > 10 * _JOKES:  # before a reader takes memory for each of them
+        raise _misshapen(name, columns)
     polars = importlib.import_module("polars")  # here, for a fast import of the package
     try:
         frame = polars.read_csv(
@@ -190,8 +201,10 @@ def _unzipped(content: bytes, name: str) -> bytes:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             tables = [member for member in archive.namelist() if member.lower().endswith((".csv", ".xls"))]
             if len(tables) == 1:
-                return archive.read(tables[0])  # checks the member's CRC
-            held = ", ".join(archive.namelist()) or "nothing"
+                return read_member(archive, archive.getinfo(tables[0]), LARGEST)
+            held = ", ".join(archive.namelist()[:10]) or "nothing"
+    except ArchiveError as error:
+        raise ValueError(f"source {name!r} {error}; get the Jester ratings again") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
         raise ValueError(f"source {name!r} is a truncated or corrupt zip file; get it again") from None
     raise ValueError(

@@ -2,20 +2,18 @@
 
 import contextlib
 import hashlib
-import io
 import json
 import math
 import os
 import warnings
-import zipfile
-import zlib
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from solid_bandits import _check
+from solid_bandits import _check, _files
 from solid_bandits.problem import Problem
 from solid_bandits.problems import _jester_data as data
 from solid_bandits.problems._jester_fit import JesterModel, Settings, fit
@@ -92,7 +90,7 @@ def model_for(source: str | os.PathLike[str] | None, settings: Settings) -> Jest
     """`jester_model` with every setting open: for tests and studies."""
     where = data.locate(source)
     try:
-        content = where.path.read_bytes()
+        content = _files.read_bytes(where.path, data.LARGEST)
     except OSError as error:
         raise ValueError(
             f"source {os.fspath(where.path)!r} cannot be read ({error.strerror or error})"
@@ -166,10 +164,12 @@ def _save(path: Path, key: str, model: JesterModel) -> None:
 def _load(path: Path, key: str) -> JesterModel | None:
     """The fit kept at `path`; None where there is none, or it is damaged."""
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
-            fields = {name: archive[name] for name in (*_ARRAYS, *_NUMBERS)}
-            digest = str(archive["digest"])
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError):
+        kept = _files.read_archive(
+            _files.read_bytes(path), {**dict.fromkeys((*_ARRAYS, *_NUMBERS), "biuf"), "digest": "U"}
+        )
+        fields: dict[str, Any] = {name: kept[name] for name in (*_ARRAYS, *_NUMBERS)}
+        digest = str(kept["digest"])
+    except (OSError, ValueError, KeyError):
         return None
     if digest != _digest(key, fields):
         return None
