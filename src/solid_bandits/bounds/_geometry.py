@@ -4,14 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from solid_bandits._types import Floats, Ints
+from solid_bandits.bounds._exact import rank_at_most
+from solid_bandits.bounds._rounding import EPS, TINY, norms, upto
 from solid_bandits.problem import Problem
 
-# A direction whose relative size is under ZERO is rounding; over CLEAR it is real; between, the floats do not say.
+# A direction whose relative size is under CLEAR is refused, unless exact arithmetic says that it is nothing; exact
+# arithmetic is asked only where it is under ZERO.
 _ZERO = 1e-12
 _CLEAR = 1e-9
-_EPS = float(np.finfo(np.float64).eps)
 # Relative error of the gaps under which double precision will do.
 _FINE = 1e-11
 
@@ -28,12 +31,48 @@ class Gaps:
     """Largest relative rounding error of a positive gap."""
 
 
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The features in units of powers of two, one for each coordinate: of size 1, and not rounded."""
+
+    scale: Floats
+    """(dim,)."""
+    table: Floats
+    """features / scale, shape (pairs, dim)."""
+    sizes: Floats
+    """Norms of its rows, rounded up, shape (pairs,)."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """The span of the optimal arms, decided: a basis of it out of their features (in a frame)."""
+
+    rows: Floats
+    """(rank, dim): features, each divided by a power of two; exactly, they span what the optimal arms span."""
+    inverse: Floats
+    """(dim, rank): rows @ inverse is nearly 1."""
+    stiffness: float
+    """At least ‖rows⁺‖: a vector δ with rows @ δ = e can be had with ‖δ‖ <= stiffness ‖e‖."""
+
+    def miss(self, vectors: Floats) -> Floats:
+        """How far each column at most is from its projection on the complement of the span."""
+        if len(self.rows) == 0:
+            return np.zeros(vectors.shape[1])
+        seen = norms((self.rows @ vectors).T) + upto(len(vectors), np.linalg.norm(self.rows)) * norms(
+            vectors.T
+        )
+        return np.asarray(self.stiffness * seen * (1 + 8 * EPS) + TINY)
+
+
 @dataclass(frozen=True)
 class Coordinates:
     """Coordinates β of the differences θ - θ' = basis @ β that an alternative may have."""
 
     basis: Floats
     """(dim, k)."""
+    blur: Floats
+    """(k,): where basis is meant exactly (projected on the complement of the span), (φᵀbasis)β as computed is off by at
+    most ‖φ‖ blurᵀ|β|, with ‖φ‖ in the frame's units."""
     centre: Floats
     """(k,): θ in these coordinates where they are orthonormal (bounded alternatives), else zeros."""
     radius: float
@@ -41,18 +80,24 @@ class Coordinates:
 
 
 @dataclass(frozen=True, eq=False)
+class Whole:
+    """(P_z) and pure exploration: coordinates of every alternative that some feature can tell from θ."""
+
+    frame: Frame
+    where: Coordinates
+
+
+@dataclass(frozen=True, eq=False)
 class Reduction:
     """(P) without the optimal arms: coordinates of the alternatives that agree with θ on them, and what they tell."""
 
+    frame: Frame
+    span: Span
     where: Coordinates
     pairs: Ints
     """Flat indices of the suboptimal pairs whose features leave the span of the optimal arms, increasing."""
     spread: Floats
-    """Features of these pairs in the coordinates, shape (pairs, k)."""
-    apart: Floats
-    """φ*(x) - φ(x, a) of these pairs in the coordinates, shape (pairs, k)."""
-    scale: Floats
-    """`column_scales`."""
+    """Features of these pairs in the coordinates, shape (pairs, k); φ*(x) - φ(x, a) is the same with the other sign."""
     features: Floats
     """What it was made from, with the optimal arms."""
     optimal_arms: Ints
@@ -85,15 +130,15 @@ def gaps(problem: Problem) -> Gaps:
     rounding += rounding[rows, problem.optimal_arms][:, None]
     others = np.ones(values.shape, dtype=bool)
     others[rows, problem.optimal_arms] = False
-    error = _rounding_error(problem, values, rounding, others, _EPS)
+    error = _rounding_error(problem, values, rounding, others, EPS)
     if not error <= _FINE:
         wide = problem.features.astype(np.longdouble)
         exact = wide[rows, problem.optimal_arms][:, None, :] - wide
         values = (exact * problem.theta.astype(np.longdouble)).sum(axis=2).astype(np.float64)
         error = (
-            _rounding_error(problem, values, rounding, others, float(np.finfo(np.longdouble).eps)) + 4 * _EPS
+            _rounding_error(problem, values, rounding, others, float(np.finfo(np.longdouble).eps)) + 4 * EPS
         )
-    tied = others & (values <= 8 * _EPS * rounding)
+    tied = others & (values <= (problem.dim + 8) * EPS * rounding + TINY)
     if tied.any():
         x, a = (int(i) for i in np.argwhere(tied)[0])
         raise ValueError(
@@ -119,19 +164,21 @@ def _rounding_error(
     if not others.any():
         return 0.0
     least = float((values[others] / np.maximum(rounding[others], 1e-300)).min())
-    return problem.dim * eps / least if least > 0 else np.inf
+    return (problem.dim + 3) * eps / least if least > 0 else np.inf
 
 
-def column_scales(problem: Problem) -> Floats:
-    """Factors that bring every coordinate of the features to size 1, so that units do not decide what is zero.
+def make_frame(problem: Problem) -> Frame:
+    """Units that bring every coordinate of the features to size 1, so that those given do not decide what is zero.
 
     Without a bound on θ', features φ and Sφ with parameters θ and S⁻¹θ are the same problem; with one, they are
-    not, and the factors are 1.
+    only if S is a multiple of 1.
     """
-    if problem.theta_bound is not None:
-        return np.ones(problem.dim)
     sizes = np.abs(problem.features).max(axis=(0, 1))
-    return np.where(sizes > 0, sizes, 1.0)
+    if problem.theta_bound is not None:
+        sizes = np.full(problem.dim, sizes.max())
+    scale = np.ldexp(1.0, np.frexp(np.where(sizes > 0, sizes, 1.0))[1] - 1)
+    table = (problem.features / scale).reshape(-1, problem.dim)
+    return Frame(scale, table, norms(table))
 
 
 def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
@@ -157,42 +204,59 @@ def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
     """
     if known is not None and known.fits(problem):
         return known
-    scale = column_scales(problem)
-    table = (problem.features / scale).reshape(-1, problem.dim)
+    frame = make_frame(problem)
+    table = frame.table
     rows = np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms
-    inside, outside = _split(table[rows], "the optimal arms' features")
+    span, inside, outside = _split(table[rows], "the optimal arms' features")
     projected = table @ outside
-    sizes = np.linalg.norm(table, axis=1)
-    relative = np.linalg.norm(projected, axis=1) / np.where(sizes > 0, sizes, 1.0)
+    relative = np.linalg.norm(projected, axis=1) / frame.sizes
     relative[rows] = 0.0
     unclear = np.flatnonzero((relative > _ZERO) & (relative < _CLEAR))
+    within = np.flatnonzero(relative < _CLEAR)
+    if len(unclear) == 0 and not rank_at_most(table[within], len(span.rows)):
+        # Which one: the first that adds a dimension.
+        basis = table[rows]
+        if rank_at_most(basis, len(span.rows)):
+            others = within[~np.isin(within, rows)]
+            unclear = others[[not rank_at_most(np.vstack([basis, table[i]]), len(span.rows)) for i in others]]
+        else:
+            raise ValueError(
+                "features: the optimal arms' features are dependent to within rounding, but not exactly, so their "
+                "span is undecided; round the features, or move the arms apart"
+            )
     if len(unclear):
         x, a = divmod(int(unclear[0]), problem.n_arms)
         raise ValueError(
-            f"features: arm {a} of context {x} is within {relative[unclear[0]]:.1e} of the span of the optimal "
-            "arms, neither in it nor out of it at double precision, so its gap cannot be called detectable; "
+            f"features: arm {a} of context {x} is within {max(relative[unclear[0]], EPS):.1e} of the span of the "
+            "optimal arms, neither in it nor out of it at double precision, so its gap cannot be called detectable; "
             "round the features, or move the arm away from the span"
         )
     pairs = np.flatnonzero(relative >= _CLEAR).astype(np.int64)
-    where = _coordinates(problem, scale, outside, projected[pairs], inside)
+    where = _coordinates(problem, frame, span, outside, projected[pairs], inside)
     spread = problem.features.reshape(-1, problem.dim)[pairs] @ where.basis
-    apart = differences(problem, pairs) @ where.basis
-    return Reduction(where, pairs, spread, apart, scale, problem.features, problem.optimal_arms)
+    return Reduction(frame, span, where, pairs, spread, problem.features, problem.optimal_arms)
 
 
-def full_coordinates(problem: Problem) -> Coordinates:
+def whole(problem: Problem) -> Whole:
     """Coordinates of every alternative that some feature can tell from θ: the span of all features."""
-    scale = column_scales(problem)
-    table = (problem.features / scale).reshape(-1, problem.dim)
+    frame = make_frame(problem)
     nothing = np.zeros((problem.dim, 0))
-    return _coordinates(problem, scale, np.eye(problem.dim), table[np.any(table != 0, axis=1)], nothing)
+    vectors = frame.table[np.any(frame.table != 0, axis=1)]
+    return Whole(
+        frame, _coordinates(problem, frame, no_span(problem.dim), np.eye(problem.dim), vectors, nothing)
+    )
+
+
+def no_span(dim: int) -> Span:
+    """Of no vectors."""
+    return Span(np.zeros((0, dim)), np.zeros((dim, 0)), 0.0)
 
 
 def _coordinates(
-    problem: Problem, scale: Floats, outer: Floats, vectors: Floats, inside: Floats
+    problem: Problem, frame: Frame, span: Span, outer: Floats, vectors: Floats, inside: Floats
 ) -> Coordinates:
     if len(vectors) == 0:
-        return Coordinates(np.zeros((problem.dim, 0)), np.zeros(0), np.inf)
+        return Coordinates(np.zeros((problem.dim, 0)), np.zeros(0), np.zeros(0), np.inf)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     # The same singular values and right vectors from the small triangular factor, several times faster.
     triangle = np.linalg.qr(unit, mode="r") if len(unit) > unit.shape[1] else unit
@@ -204,20 +268,30 @@ def _coordinates(
             f"{singular[kept].min() / singular[0]:.1e}, neither zero nor not at double precision; rescale or drop "
             "nearly dependent coordinates"
         )
+    k = int(kept.sum())
+    if not rank_at_most(frame.table, len(span.rows) + k):
+        raise ValueError(
+            f"features are dependent to within rounding ({_ZERO:g}), but not exactly: whether they span {k} directions "
+            "or more is undecided at double precision; round the features, or drop nearly dependent coordinates"
+        )
     axes = outer @ right[kept].T
     if problem.theta_bound is None:
         # Whitened: the programs do not depend on the coordinates, their floating-point conditioning does.
-        basis = (axes / singular[kept]) / scale[:, None]
-        return Coordinates(np.ascontiguousarray(basis), np.zeros(basis.shape[1]), np.inf)
+        axes = axes / singular[kept]
+    blur = upto(problem.dim + k, norms(axes.T)) + span.miss(axes)
+    if problem.theta_bound is None:
+        return Coordinates(np.ascontiguousarray(axes / frame.scale[:, None]), blur, np.zeros(k), np.inf)
     fixed = inside.T @ problem.theta
     radius = np.sqrt(max(problem.theta_bound**2 - float(fixed @ fixed), 0.0))
-    return Coordinates(np.ascontiguousarray(axes), axes.T @ problem.theta, float(radius))
+    return Coordinates(
+        np.ascontiguousarray(axes), blur * frame.scale[0], axes.T @ problem.theta, float(radius)
+    )
 
 
-def _split(vectors: Floats, name: str) -> tuple[Floats, Floats]:
-    """Orthonormal bases of the span of the rows and of its complement, each (dim, .)."""
+def _split(vectors: Floats, name: str) -> tuple[Span, Floats, Floats]:
+    """The span of the rows, and orthonormal bases of it and of its complement, each (dim, .)."""
     sizes = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.where(sizes > 0, sizes, 1.0)
+    unit = vectors / np.where(sizes > 0, np.ldexp(1.0, np.frexp(sizes)[1]), 1.0)
     triangle = np.linalg.qr(unit, mode="r") if len(unit) > unit.shape[1] else unit
     _, singular, right = np.linalg.svd(triangle, full_matrices=True)
     largest = singular[0] if singular[0] > 0 else 1.0
@@ -229,4 +303,23 @@ def _split(vectors: Floats, name: str) -> tuple[Floats, Floats]:
             "precision, so their span is undecided; round the features, or move the arms apart"
         )
     rank = int((relative >= _CLEAR).sum())
-    return right[:rank].T, right[rank:].T
+    return _span(unit, rank, name), right[:rank].T, right[rank:].T
+
+
+def _span(unit: Floats, rank: int, name: str) -> Span:
+    """`rank` rows that span all of them, with a bound on their pseudo-inverse that rounding cannot break."""
+    dim = unit.shape[1]
+    if rank == 0:
+        return no_span(dim)
+    chosen = np.arange(len(unit)) if len(unit) == rank else qr(unit.T, mode="r", pivoting=True)[1][:rank]
+    rows = unit[chosen]
+    inverse = np.asarray(np.linalg.pinv(rows), dtype=np.float64)
+    size = float(np.linalg.norm(inverse))
+    # rows @ inverse = 1 + E with ‖E‖ < 1 proves that rows have full rank and ‖rows⁺‖ <= ‖inverse‖ / (1 - ‖E‖).
+    off = float(np.linalg.norm(rows @ inverse - np.eye(rank)) + upto(dim + rank, np.linalg.norm(rows) * size))
+    if not off < 0.5:
+        raise ValueError(
+            f"features: {name} are too nearly dependent for their span to be computed at double precision; round the "
+            "features, or move the arms apart"
+        )
+    return Span(rows, inverse, size / (1 - off) * (1 + 8 * EPS))

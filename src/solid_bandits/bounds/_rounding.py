@@ -1,0 +1,27 @@
+"""Bounds on rounding errors, in doubles.
+
+With u = 2⁻⁵³, a sum of n products computed in any order, with or without fused operations, is off by at most
+γ_n = nu / (1 - nu) times the sum of their absolute values, if nothing underflows. EPS is 2u: every bound here is about
+twice what is needed, which covers the rounding of the bound itself. The frame's features are of size 1: what underflows
+is below TINY, and no norm is taken to be less than LEAST, whose square does not underflow.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from solid_bandits._types import Floats
+
+EPS = float(np.finfo(np.float64).eps)
+TINY = 1e-280
+LEAST = 1e-150
+
+
+def upto(terms: int, size: Any) -> Any:
+    """What a sum of so many products of total size `size` (a number or an array) may be off by."""
+    return (terms + 4) * EPS * size + TINY
+
+
+def norms(rows: Floats) -> Floats:
+    """Norms of the rows, rounded up."""
+    return np.asarray(np.sqrt(np.vecdot(rows, rows)) * (1 + (rows.shape[1] + 4) * EPS) + LEAST)
