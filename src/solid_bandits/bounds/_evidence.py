@@ -29,7 +29,7 @@ def confusion(
         pulls: of each, >= 0, shape (variables,).
         targets: v, as computed, shape (pairs, k).
         widths: of the vectors they come from, shape (pairs,).
-        blur: (xᵀβ) is off by at most size · blurᵀ|β| for every row x of spread and targets.
+        blur: coordinate c of every row of spread and targets is off by at most its size times blur_c.
         fine: relative cost that is no reason to look closer.
 
     """
@@ -49,23 +49,28 @@ def confusion(
     w = rows @ inverse
     gram = w.T @ w
     deviation = float(np.linalg.norm(gram - np.eye(k))) + upto(len(used) + k, np.linalg.norm(w) ** 2)
+    # A row x with error e has (x + e)X instead: |eX| <= size blur |X|, and the product is rounded.
     error = float(norms((blur @ np.abs(inverse))[None])[0])
-    off = weight * error
+    rounding = upto(k, np.linalg.norm(inverse))
+    mass = float(np.linalg.norm(rows))
+    off = weight * error + mass * rounding
     f = (deviation + 2 * np.sqrt(1 + deviation) * off + off * off) * (1 + 16 * EPS)
     if not f < 0.5:
         return nothing
     y = targets @ inverse
-    lengths = norms(y) + widths * error
+    apart = norms(targets)
+    slip = widths * error + apart * rounding
+    lengths = norms(y) + slip
     bounds = lengths**2 / (1 - f) * (1 + 16 * EPS)
     if f <= fine:
         return np.asarray(bounds)
     betas = y @ inverse.T
     blurred = np.abs(betas) @ blur * (1 + upto(k, 1.0))
+    rounded = upto(k, norms(betas))
     across = betas @ rows.T
-    seen = np.sqrt(np.vecdot(across, across)) * (1 - upto(len(used), 1.0)) - weight * blurred
-    reach = np.vecdot(targets, betas) + widths * blurred
-    mass = float(np.linalg.norm(rows)) + weight * float(np.linalg.norm(blur))
-    rest = widths * error + lengths * (f + 2 * mass * upto(k, np.linalg.norm(inverse)))
+    seen = np.sqrt(np.vecdot(across, across)) * (1 - upto(len(used), 1.0)) - weight * blurred - mass * rounded
+    reach = np.vecdot(targets, betas) + widths * blurred + apart * rounded
+    rest = slip + lengths * (f + 2 * (mass + weight * float(np.linalg.norm(blur))) * rounding)
     closer = 2 * reach - np.maximum(seen, 0.0) ** 2 + rest**2 / (1 - f)
     closer += 16 * EPS * (np.abs(reach) + seen**2)
     return np.minimum(bounds, np.where(np.isfinite(closer), closer, np.inf))

@@ -1,6 +1,7 @@
 """What a problem looks like to the convex programs: gaps without ties, spans decided, coordinates well scaled."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ from scipy.linalg import qr
 
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds._exact import rank_at_most
-from solid_bandits.bounds._rounding import EPS, TINY, norms, upto
+from solid_bandits.bounds._rounding import EPS, TINY, Reals, norms, unit_of, upto
 from solid_bandits.problem import Problem
 
 # A direction whose relative size is under CLEAR is refused, unless exact arithmetic says that it is nothing; exact
@@ -17,6 +18,8 @@ _ZERO = 1e-12
 _CLEAR = 1e-9
 # Relative error of the gaps under which double precision will do.
 _FINE = 1e-11
+# Features this near to dependent are looked at in extended precision.
+_CLOSE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,19 @@ class Frame:
     """features / scale, shape (pairs, dim)."""
     sizes: Floats
     """Norms of its rows, rounded up, shape (pairs,)."""
+    wide: Reals | None = None
+    """The table in extended precision, where features nearly are dependent."""
+
+    @property
+    def sharp(self) -> Reals:
+        """The table in the precision that what nearly cancels is computed in."""
+        return self.table if self.wide is None else self.wide
+
+    def differences(self, problem: Problem, pairs: Ints) -> Reals:
+        """φ*(x) - φ(x, a) of pairs (flat indices), shape (pairs, dim)."""
+        contexts = pairs // problem.n_arms
+        table = self.sharp
+        return np.asarray(table[contexts * problem.n_arms + problem.optimal_arms[contexts]] - table[pairs])
 
 
 @dataclass(frozen=True)
@@ -54,14 +70,17 @@ class Span:
     stiffness: float
     """At least ‖rows⁺‖: a vector δ with rows @ δ = e can be had with ‖δ‖ <= stiffness ‖e‖."""
 
-    def miss(self, vectors: Floats) -> Floats:
-        """How far each column at most is from its projection on the complement of the span."""
+    def project(self, vectors: Reals) -> tuple[Reals, Floats]:
+        """Rows moved to the complement of the span, in extended precision, and how far each may still be from it."""
         if len(self.rows) == 0:
-            return np.zeros(vectors.shape[1])
-        seen = norms((self.rows @ vectors).T) + upto(len(vectors), np.linalg.norm(self.rows)) * norms(
-            vectors.T
-        )
-        return np.asarray(self.stiffness * seen * (1 + 8 * EPS) + TINY)
+            return vectors, np.zeros(len(vectors))
+        rows: Reals = self.rows
+        size = float(np.linalg.norm(self.rows))
+        if vectors.dtype == np.longdouble:
+            rows = self.rows.astype(np.longdouble)
+            vectors = vectors - (vectors @ rows.T) @ self.inverse.T.astype(np.longdouble)
+        seen = norms(vectors @ rows.T) + upto(vectors.shape[1], size * norms(vectors), unit_of(vectors))
+        return vectors, np.asarray(self.stiffness * seen * (1 + 8 * EPS) + TINY)
 
 
 @dataclass(frozen=True)
@@ -69,14 +88,20 @@ class Coordinates:
     """Coordinates β of the differences θ - θ' = basis @ β that an alternative may have."""
 
     basis: Floats
-    """(dim, k)."""
+    """(dim, k), rounded."""
+    axes: Reals
+    """(dim, k): the same in the frame's units."""
     blur: Floats
-    """(k,): where basis is meant exactly (projected on the complement of the span), (φᵀbasis)β as computed is off by at
-    most ‖φ‖ blurᵀ|β|, with ‖φ‖ in the frame's units."""
+    """(k,): coordinate c of φ, as computed, is off by at most ‖φ‖ blur_c from what it is for axes that are exactly
+    orthogonal to the span, with ‖φ‖ in the frame's units."""
     centre: Floats
     """(k,): θ in these coordinates where they are orthonormal (bounded alternatives), else zeros."""
     radius: float
     """Alternatives have ‖centre - β‖ <= radius; infinite where they are unbounded."""
+
+    def of(self, vectors: Reals) -> Floats:
+        """Vectors of the frame (rows) in these coordinates."""
+        return np.ascontiguousarray(vectors.astype(self.axes.dtype, copy=False) @ self.axes, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +139,7 @@ class Reduction:
 
 
 def gaps(problem: Problem) -> Gaps:
-    """Gaps computed as (φ* - φ)ᵀθ, with their rounding error bounded; extended precision where double is too coarse.
+    """Gaps computed as (φ* - φ)ᵀθ, with their rounding error bounded; in fractions where double is too coarse.
 
     A difference of two means loses what a small gap has left; a difference of features does not.
 
@@ -130,14 +155,12 @@ def gaps(problem: Problem) -> Gaps:
     rounding += rounding[rows, problem.optimal_arms][:, None]
     others = np.ones(values.shape, dtype=bool)
     others[rows, problem.optimal_arms] = False
-    error = _rounding_error(problem, values, rounding, others, EPS)
+    error = _rounding_error(problem, values, rounding, others)
     if not error <= _FINE:
-        wide = problem.features.astype(np.longdouble)
-        exact = wide[rows, problem.optimal_arms][:, None, :] - wide
-        values = (exact * problem.theta.astype(np.longdouble)).sum(axis=2).astype(np.float64)
-        error = (
-            _rounding_error(problem, values, rounding, others, float(np.finfo(np.longdouble).eps)) + 4 * EPS
-        )
+        rough = others & ~((problem.dim + 3) * EPS * rounding <= _FINE * values)
+        for x, a in np.argwhere(rough):
+            values[x, a] = _exact_gap(best[x, 0], problem.features[x, a], problem.theta)
+        error = _FINE + EPS
     tied = others & (values <= (problem.dim + 8) * EPS * rounding + TINY)
     if tied.any():
         x, a = (int(i) for i in np.argwhere(tied)[0])
@@ -150,21 +173,16 @@ def gaps(problem: Problem) -> Gaps:
     return Gaps(values, np.flatnonzero(others), float(error))
 
 
-def differences(problem: Problem, pairs: Ints) -> Floats:
-    """φ*(x) - φ(x, a) of pairs (flat indices), shape (pairs, dim)."""
-    contexts = pairs // problem.n_arms
-    best = contexts * problem.n_arms + problem.optimal_arms[contexts]
-    table = problem.features.reshape(-1, problem.dim)
-    return np.asarray(table[best] - table[pairs])
+def _exact_gap(best: Floats, other: Floats, theta: Floats) -> float:
+    terms = zip(best.tolist(), other.tolist(), theta.tolist(), strict=True)
+    return float(sum((Fraction(b) - Fraction(o)) * Fraction(t) for b, o, t in terms))
 
 
-def _rounding_error(
-    problem: Problem, values: Floats, rounding: Floats, others: NDArray[np.bool_], eps: float
-) -> float:
+def _rounding_error(problem: Problem, values: Floats, rounding: Floats, others: NDArray[np.bool_]) -> float:
     if not others.any():
         return 0.0
     least = float((values[others] / np.maximum(rounding[others], 1e-300)).min())
-    return (problem.dim + 3) * eps / least if least > 0 else np.inf
+    return (problem.dim + 3) * EPS / least if least > 0 else np.inf
 
 
 def make_frame(problem: Problem) -> Frame:
@@ -211,14 +229,15 @@ def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
     projected = table @ outside
     relative = np.linalg.norm(projected, axis=1) / frame.sizes
     relative[rows] = 0.0
+    given = problem.features.reshape(-1, problem.dim)
     unclear = np.flatnonzero((relative > _ZERO) & (relative < _CLEAR))
     within = np.flatnonzero(relative < _CLEAR)
-    if len(unclear) == 0 and not rank_at_most(table[within], len(span.rows)):
+    if len(unclear) == 0 and not rank_at_most(given[within], len(span.rows)):
         # Which one: the first that adds a dimension.
-        basis = table[rows]
+        basis = given[rows]
         if rank_at_most(basis, len(span.rows)):
             others = within[~np.isin(within, rows)]
-            unclear = others[[not rank_at_most(np.vstack([basis, table[i]]), len(span.rows)) for i in others]]
+            unclear = others[[not rank_at_most(np.vstack([basis, given[i]]), len(span.rows)) for i in others]]
         else:
             raise ValueError(
                 "features: the optimal arms' features are dependent to within rounding, but not exactly, so their "
@@ -232,8 +251,9 @@ def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
             "round the features, or move the arm away from the span"
         )
     pairs = np.flatnonzero(relative >= _CLEAR).astype(np.int64)
-    where = _coordinates(problem, frame, span, outside, projected[pairs], inside)
-    spread = problem.features.reshape(-1, problem.dim)[pairs] @ where.basis
+    near = float(relative[pairs].min(initial=1.0))
+    frame, where = _coordinates(problem, frame, span, outside, projected[pairs], inside, near)
+    spread = where.of(frame.sharp[pairs])
     return Reduction(frame, span, where, pairs, spread, problem.features, problem.optimal_arms)
 
 
@@ -243,7 +263,7 @@ def whole(problem: Problem) -> Whole:
     nothing = np.zeros((problem.dim, 0))
     vectors = frame.table[np.any(frame.table != 0, axis=1)]
     return Whole(
-        frame, _coordinates(problem, frame, no_span(problem.dim), np.eye(problem.dim), vectors, nothing)
+        *_coordinates(problem, frame, no_span(problem.dim), np.eye(problem.dim), vectors, nothing, 1.0)
     )
 
 
@@ -253,10 +273,11 @@ def no_span(dim: int) -> Span:
 
 
 def _coordinates(
-    problem: Problem, frame: Frame, span: Span, outer: Floats, vectors: Floats, inside: Floats
-) -> Coordinates:
+    problem: Problem, frame: Frame, span: Span, outer: Floats, vectors: Floats, inside: Floats, near: float
+) -> tuple[Frame, Coordinates]:
     if len(vectors) == 0:
-        return Coordinates(np.zeros((problem.dim, 0)), np.zeros(0), np.zeros(0), np.inf)
+        empty = np.zeros((problem.dim, 0))
+        return frame, Coordinates(empty, empty, np.zeros(0), np.zeros(0), np.inf)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     # The same singular values and right vectors from the small triangular factor, several times faster.
     triangle = np.linalg.qr(unit, mode="r") if len(unit) > unit.shape[1] else unit
@@ -269,23 +290,27 @@ def _coordinates(
             "nearly dependent coordinates"
         )
     k = int(kept.sum())
-    if not rank_at_most(frame.table, len(span.rows) + k):
+    if not rank_at_most(problem.features.reshape(-1, problem.dim), len(span.rows) + k):
         raise ValueError(
             f"features are dependent to within rounding ({_ZERO:g}), but not exactly: whether they span {k} directions "
             "or more is undecided at double precision; round the features, or drop nearly dependent coordinates"
         )
-    axes = outer @ right[kept].T
+    basis = outer @ right[kept].T
+    centre, radius = np.zeros(k), np.inf
     if problem.theta_bound is None:
         # Whitened: the programs do not depend on the coordinates, their floating-point conditioning does.
-        axes = axes / singular[kept]
-    blur = upto(problem.dim + k, norms(axes.T)) + span.miss(axes)
-    if problem.theta_bound is None:
-        return Coordinates(np.ascontiguousarray(axes / frame.scale[:, None]), blur, np.zeros(k), np.inf)
-    fixed = inside.T @ problem.theta
-    radius = np.sqrt(max(problem.theta_bound**2 - float(fixed @ fixed), 0.0))
-    return Coordinates(
-        np.ascontiguousarray(axes), blur * frame.scale[0], axes.T @ problem.theta, float(radius)
-    )
+        basis = basis / singular[kept] / frame.scale[:, None]
+    else:
+        fixed = inside.T @ problem.theta
+        radius = float(np.sqrt(max(problem.theta_bound**2 - float(fixed @ fixed), 0.0)))
+        centre = basis.T @ problem.theta
+    axes: Reals = basis * frame.scale[:, None]
+    if min(near, singular[kept].min() / singular[0]) < _CLOSE:
+        frame = replace(frame, wide=frame.table.astype(np.longdouble))
+        axes = axes.astype(np.longdouble)
+    rows, moved = span.project(axes.T)
+    blur = upto(problem.dim + 1, norms(rows), unit_of(axes)) + moved
+    return frame, Coordinates(np.ascontiguousarray(basis), rows.T, blur, centre, radius)
 
 
 def _split(vectors: Floats, name: str) -> tuple[Span, Floats, Floats]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solid_bandits._types import Floats, Ints
-from solid_bandits.bounds._geometry import Gaps, Reduction, Whole, differences
+from solid_bandits.bounds._geometry import Gaps, Reduction, Whole
 from solid_bandits.bounds._interior import FIXED, FREE, LEAST, Restricted
 from solid_bandits.problem import Problem
 
@@ -61,8 +61,8 @@ def context_program(problem: Problem, gaps: Gaps, whole: Whole, z: float | None)
     size = problem.n_contexts * problem.n_arms
     every = np.arange(size)
     unit = np.sqrt(2.0) * problem.noise_std
-    u = problem.features.reshape(-1, problem.dim) @ where.basis
-    v = differences(problem, gaps.suboptimal) @ where.basis
+    u = where.of(whole.frame.sharp)
+    v = where.of(whole.frame.differences(problem, gaps.suboptimal))
     v *= unit / gaps.values.ravel()[gaps.suboptimal][:, None]
     theta, radius = where.centre / unit, where.radius / unit
     kept = _has_alternative(v, theta, radius)

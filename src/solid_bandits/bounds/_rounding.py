@@ -9,19 +9,31 @@ is below TINY, and no norm is taken to be less than LEAST, whose square does not
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solid_bandits._types import Floats
 
+# Doubles, or extended precision for what nearly cancels.
+Reals = NDArray[np.floating[Any]]
+
 EPS = float(np.finfo(np.float64).eps)
+WIDE_EPS = float(np.finfo(np.longdouble).eps)
+"""Of extended precision, where the machine has it; else EPS."""
 TINY = 1e-280
 LEAST = 1e-150
 
 
-def upto(terms: int, size: Any) -> Any:
+def upto(terms: int, size: Any, eps: float = EPS) -> Any:
     """What a sum of so many products of total size `size` (a number or an array) may be off by."""
-    return (terms + 4) * EPS * size + TINY
+    return (terms + 4) * eps * size + TINY
 
 
-def norms(rows: Floats) -> Floats:
+def unit_of(values: Reals) -> float:
+    """EPS of the precision that the values are in."""
+    return WIDE_EPS if values.dtype == np.longdouble else EPS
+
+
+def norms(rows: Reals) -> Floats:
     """Norms of the rows, rounded up."""
+    rows = np.asarray(rows, dtype=np.float64)
     return np.asarray(np.sqrt(np.vecdot(rows, rows)) * (1 + (rows.shape[1] + 4) * EPS) + LEAST)

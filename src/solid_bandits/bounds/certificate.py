@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds import _geometry
 from solid_bandits.bounds._evidence import Ball, ball_information, confusion, furthest
-from solid_bandits.bounds._rounding import EPS, norms, upto
+from solid_bandits.bounds._rounding import EPS, Reals, norms, unit_of, upto
 from solid_bandits.bounds.results import Alternatives, LowerBound, LowerBoundAt, PureExploration
 from solid_bandits.problem import Problem
 
@@ -116,7 +116,7 @@ def prove_free(
     known = _geometry.reduce(problem) if reduction is None else reduction
     pairs, frame = known.pairs, known.frame
     information = _least(
-        problem, gaps, frame, known.where, known.span, eta[pairs], known.spread, pairs, known.spread,
+        problem, gaps, frame, known.where, known.span, eta[pairs], known.spread, pairs, -known.spread,
         frame.sizes[pairs], pairs, fine,
     )  # fmt: skip
     upper = float(eta @ gaps.values.ravel()) * (1 + gaps.error + upto(len(eta), 1.0))
@@ -124,7 +124,8 @@ def prove_free(
         return Proof(0.0, upper, information)
     cuts = _cuts(problem, gaps, frame, known.span, alternatives)
     best = frame.table[np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms]
-    seen = np.abs(best @ cuts.shifts.T) > _SLACK * norms(best)[:, None] * norms(cuts.shifts)
+    given = alternatives.shifts * frame.scale
+    seen = np.abs(best @ given.T) > _SLACK * norms(best)[:, None] * norms(given)
     if seen.any():
         raise ValueError(
             f"certificate: alternative {int(seen.any(axis=0).argmax())} changes the mean of an optimal arm, so (P) "
@@ -198,11 +199,11 @@ def policy_information(
     omega, off = _policy(policy, problem)
     pulls = (problem.context_probs[:, None] * omega).ravel() * (1 - 2 * EPS)
     where, frame = known.where, known.frame
-    spread = problem.features.reshape(-1, problem.dim) @ where.basis
-    differences = _geometry.differences(problem, gaps.suboptimal)
+    spread = where.of(frame.sharp)
+    differences = frame.differences(problem, gaps.suboptimal)
     least = _least(
         problem, gaps, frame, where, _geometry.no_span(problem.dim), pulls, spread, np.arange(len(spread)),
-        differences @ where.basis, norms(differences / frame.scale), gaps.suboptimal,
+        where.of(differences), norms(differences), gaps.suboptimal,
     )  # fmt: skip
     return least * (1 - off)
 
@@ -252,7 +253,7 @@ def _least(
         kappa, tau, betas = _multipliers(
             spread * np.sqrt(pulls)[:, None], targets / values[:, None], where.centre, where.radius
         )
-        normals = _geometry.differences(problem, pairs) / scale
+        normals = np.asarray(frame.differences(problem, pairs), dtype=np.float64)
         inside = ball_information(
             frame.table[variables], sizes, pulls, normals, values, ball, span, kappa / scale**2, tau / values,
             (betas @ where.basis.T) * scale,
@@ -315,7 +316,7 @@ def _multipliers(rows: Floats, v: Floats, theta: Floats, radius: float) -> tuple
 class Cuts(NamedTuple):
     """Alternatives, in the frame's units: the true one of each is its shift, projected, divided by its reach."""
 
-    shifts: Floats
+    shifts: Reals
     """(alternatives, dim)."""
     moved: Floats
     """How far each is at most from its projection on the complement of the span."""
@@ -359,11 +360,16 @@ def _cuts(
 
 
 def counts(
-    problem: Problem, gaps: _geometry.Gaps, span: _geometry.Span | None, shifts: Floats, pairs: Ints
+    problem: Problem,
+    gaps: _geometry.Gaps,
+    frame: _geometry.Frame,
+    span: _geometry.Span | None,
+    shifts: Floats,
+    pairs: Ints,
 ) -> NDArray[np.bool_]:
     """Whether each shift is proven to be that of an alternative which makes its pair's arm as good as the best."""
     span = _geometry.no_span(problem.dim) if span is None else span
-    cuts, _, _ = _examine(problem, gaps, _geometry.make_frame(problem), span, shifts, pairs)
+    cuts, _, _ = _examine(problem, gaps, frame, span, shifts, pairs)
     return np.asarray(cuts.weights > 0)
 
 
@@ -376,29 +382,33 @@ def _examine(
     pairs: Ints,
 ) -> tuple[Cuts, Floats, Floats]:
     """Cuts of weight 1, or 0 where one is not proven; their reach as it looks; ‖θ'‖² - bound², rounded up."""
-    shifts = shifts * frame.scale
-    lengths, moved = norms(shifts), span.miss(shifts.T)
-    differences = _geometry.differences(problem, pairs) / frame.scale
-    ahead = np.vecdot(differences, shifts)
+    sharp = frame.sharp
+    scaled, moved = span.project((shifts * frame.scale).astype(sharp.dtype, copy=False))
+    lengths = norms(scaled)
+    differences = frame.differences(problem, pairs)
+    ahead = np.vecdot(differences, scaled).astype(np.float64)
     values = gaps.values.ravel()[pairs]
     with np.errstate(all="ignore"):
         seen = ahead / values
-        error = norms(differences) * (upto(problem.dim + 1, lengths) + moved)
+        error = norms(differences) * (upto(problem.dim + 1, lengths, unit_of(sharp)) + moved)
         reach = (ahead - error) / (values * (1 + gaps.error)) * (1 - 8 * EPS)
     proven = (reach > 0) & np.isfinite(reach)
     reach = np.where(proven, reach, 1.0)
     ball = make_ball(problem, frame)
     excess = np.full(len(shifts), -np.inf)
     if ball is not None:
-        excess = ball.excess(shifts / reach[:, None], (moved + 2 * EPS * lengths) / reach * (1 + 4 * EPS))
+        excess = ball.excess(
+            scaled.astype(np.float64) / reach[:, None], (moved + 2 * EPS * lengths) / reach * (1 + 4 * EPS)
+        )
         proven &= excess <= 0
-    return Cuts(shifts, moved, reach, proven.astype(np.float64)), seen, excess
+    return Cuts(scaled, moved, reach, proven.astype(np.float64)), seen, excess
 
 
 def _prices(frame: _geometry.Frame, cuts: Cuts, pairs: Ints | slice) -> Floats:
     """2σ² p(x, a) = Σ_j w_j (φᵀ(θ - θ_j'))², rounded up, of some pairs."""
-    error = upto(cuts.shifts.shape[1], norms(cuts.shifts)) + cuts.moved
-    means = np.abs(frame.table[pairs] @ cuts.shifts.T) + frame.sizes[pairs][:, None] * error
+    table = frame.sharp[pairs]
+    error = upto(table.shape[1], norms(cuts.shifts), unit_of(table)) + cuts.moved
+    means = np.abs(table @ cuts.shifts.T).astype(np.float64) + frame.sizes[pairs][:, None] * error
     means /= cuts.reach
     return np.asarray((means * means) @ cuts.weights * (1 + upto(len(cuts.weights) + 8, 1.0)))
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from solid_bandits import _check
-from solid_bandits._types import Floats, Ints
+from solid_bandits._types import Bools, Floats, Ints
 from solid_bandits.bounds import _geometry, certificate
 from solid_bandits.bounds._program import Program, context_program, free_program
 from solid_bandits.bounds._rounding import EPS
@@ -65,7 +65,7 @@ def lower_bound(problem: Problem, tol: float = 1e-6, warm_start: LowerBound | No
         return LowerBound(0.0, 0.0, 0.0, allocation, 0.0, 0.0, True, True, _no_alternatives(problem), None)
     found = search(program, 0.9 * tol, restart)
     allocation.flat[program.variables] = _tidy(program, found, tol)
-    alternatives = _alternatives(problem, gaps, program, reduction.where, reduction.span, found)
+    alternatives = _alternatives(problem, gaps, program, reduction, reduction.span, found)
     proof = certificate.prove_free(problem, gaps, allocation, alternatives, reduction, 1e-3 * tol)
     if not proof.information > 0.5:
         # Tidying took away pulls that a badly scaled problem needs.
@@ -175,7 +175,7 @@ def lower_bound_at(
     program = Program(task, program.basis, program.variables, program.pairs, program.optimal)
     found = search(program, 0.9 * tol, None if warm_start is None else warm_start.restart)
     policy = _normalised(found.y.reshape(mass.shape[0], -1))
-    alternatives = _alternatives(problem, gaps, program, whole.where, None, found)
+    alternatives = _alternatives(problem, gaps, program, whole, None, found)
     proof = certificate.prove_at(problem, gaps, policy, z, alternatives, whole)
     if proof.information < 1:
         # Information is concave: mixing with a policy that has more than enough makes up for what is short, for each
@@ -229,7 +229,7 @@ def _explore(
         )
     found = search(program, 0.9 * tol, None if warm_start is None else warm_start.restart)
     policy = _normalised(found.y[:-1].reshape(shape))
-    alternatives = _alternatives(problem, gaps, program, whole.where, None, found)
+    alternatives = _alternatives(problem, gaps, program, whole, None, found)
     proof = certificate.prove_least(problem, gaps, policy, alternatives, whole)
     _require(proof)
     lower = min(proof.lower, proof.upper)
@@ -278,47 +278,50 @@ def _alternatives(
     problem: Problem,
     gaps: _geometry.Gaps,
     program: Program,
-    where: _geometry.Coordinates,
+    known: _geometry.Whole | _geometry.Reduction,
     span: _geometry.Span | None,
     found: Solution,
 ) -> Alternatives:
     kept = found.weights > 1e-12 * found.weights.sum()
-    pairs = program.pairs[found.pairs[kept]]
+    pairs, weights = program.pairs[found.pairs[kept]], found.weights[kept]
     shifts = np.ascontiguousarray(found.betas[kept] @ program.basis.T)
     if problem.theta_bound is not None:
-        shifts = _inwards(problem, gaps, where, span, shifts, pairs)
+        shifts, inside = _inwards(problem, gaps, known, span, shifts, pairs)
+        shifts, pairs, weights = shifts[inside], pairs[inside], weights[inside]
     return Alternatives(
         shifts=shifts,
         contexts=pairs // problem.n_arms,
         arms=pairs % problem.n_arms,
-        weights=found.weights[kept],
+        weights=weights,
     )
 
 
 def _inwards(
     problem: Problem,
     gaps: _geometry.Gaps,
-    where: _geometry.Coordinates,
+    known: _geometry.Whole | _geometry.Reduction,
     span: _geometry.Span | None,
     shifts: Floats,
     pairs: Ints,
-) -> Floats:
+) -> tuple[Floats, Bools]:
     """Alternatives on the sphere or the half-space's face, moved inside by what rounding may have put them out.
 
-    Between a point of the ball and the one furthest beyond the face, both conditions are strict.
+    Between a point of the ball and the one furthest beyond the face, both conditions are strict. Also whether that
+    was enough for each.
     """
-    normals = _geometry.differences(problem, pairs)
-    across = normals @ where.basis
-    far = where.centre + where.radius * across / np.linalg.norm(across, axis=1, keepdims=True)
-    ends = far @ where.basis.T
-    inside = certificate.counts(problem, gaps, span, shifts, pairs)
+    where = known.where
+    across = where.of(known.frame.differences(problem, pairs))
+    ends = (
+        where.centre + where.radius * across / np.linalg.norm(across, axis=1, keepdims=True)
+    ) @ where.basis.T
+    inside = certificate.counts(problem, gaps, known.frame, span, shifts, pairs)
     result = shifts.copy()
     for step in 10.0 ** np.arange(-15, -5):
         if inside.all():
             break
         result[~inside] = (shifts + step * (ends - shifts))[~inside]
-        inside = certificate.counts(problem, gaps, span, result, pairs)
-    return result
+        inside = certificate.counts(problem, gaps, known.frame, span, result, pairs)
+    return result, inside
 
 
 def _no_alternatives(problem: Problem) -> Alternatives:
