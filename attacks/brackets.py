@@ -1,12 +1,13 @@
 """Attack the certified brackets: exact rational arithmetic against every claim of the lower bound's programs.
 
-Run: python attacks/brackets.py [--count 6000] [--seed 0] [--widths]
+Run: python attacks/brackets.py [--count 6000] [--seed 0]
 
 Draws problems of many kinds, asks `lower_bound`, `pure_exploration` and `lower_bound_at`, and recomputes in fractions
-what the evidence inside each answer proves: spans, projections, gaps, information and prices, nothing rounded. An answer is
-refuted if its allocation or policy is infeasible by however little, costs more than `upper`, or if its alternatives prove
-less than `lower` (with bounded alternatives: if an alternative is found against which information is short). A refusal is
-a ValueError; refusals are counted by reason. Exit status 1 if any answer is refuted.
+what the evidence inside each answer proves: spans, projections, gaps, information and prices, nothing rounded. An
+answer is refuted if its allocation or policy is infeasible by however little or costs more than `upper`, or if its
+alternatives prove less than `lower`. (With bounded alternatives feasibility has no closed form: it is refuted if an
+alternative is found, and checked exactly, against which information is short.) A refusal is a ValueError; refusals are
+counted by reason. Exit status 1 if any answer is refuted.
 """
 
 import argparse
@@ -20,9 +21,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from exact import null_space, rational, reduced, solve
-
 import solid_bandits as sb
+from exact import null_space, rational, reduced, solve
 
 ZERO = Fraction(0)
 
@@ -84,6 +84,7 @@ class Referee:
         return found
 
     def free(self, answer) -> list[str]:
+        """What is wrong with an answer to (P)."""
         space = null_space([self.features[i] for i in self.optimal], self.problem.dim)
         pulls = rational(answer.allocation).ravel()
         found = []
@@ -155,6 +156,7 @@ class Referee:
         return False
 
     def projected(self, shift, space):
+        """The part of a vector in the space."""
         return space @ solve(space.T @ space, space.T @ shift) if space.shape[1] else 0 * shift
 
     def prices(self, alternatives, space):
@@ -179,7 +181,7 @@ class Referee:
 
 @np.errstate(all="ignore")
 def _closest(v, centre, eigenvalues, radius):
-    """min Σ eigenvalue β² with vᵀβ >= 1 and ‖centre - β‖ <= radius, by bisection for the ball's multiplier."""
+    """Minimise Σ eigenvalue β² with vᵀβ >= 1 and ‖centre - β‖ <= radius, by bisection for the ball's multiplier."""
 
     def at(kappa):
         weight = 1 / (eigenvalues + kappa)
@@ -199,6 +201,7 @@ def _shape(rng):
 
 
 def plain(rng):
+    """Gaussian features."""
     shape = _shape(rng)
     return {"features": rng.normal(size=shape), "theta": rng.normal(size=shape[2])}
 
@@ -315,6 +318,10 @@ def draw(kind: str, seed: int, number: int) -> sb.Problem:
     return sb.Problem(**made)
 
 
+def _plain_reason(error: ValueError) -> str:
+    return re.sub(r"[-+]?\d[\d.e+-]*", "#", str(error))[:90]
+
+
 def answers(problem: sb.Problem, number: int):
     """Every program's answer, or the reason why there is none."""
 
@@ -322,7 +329,7 @@ def answers(problem: sb.Problem, number: int):
         try:
             return call()
         except ValueError as error:
-            return re.sub(r"[-+]?\d[\d.e+-]*", "#", str(error))[:72]
+            return _plain_reason(error)
 
     pure = ask(lambda: sb.pure_exploration(problem))
     yield "lower_bound", ask(lambda: sb.lower_bound(problem))
@@ -342,7 +349,7 @@ def attack(count: int, seed: int) -> tuple[Counter, Counter, list[str], dict[str
         try:
             problem = draw(kind, seed, number)
         except ValueError as error:
-            reasons[f"Problem: {error}"[:72]] += 1
+            reasons["Problem: " + _plain_reason(error)] += 1
             continue
         referee = Referee(problem)
         for program, answer in answers(problem, number):
@@ -361,6 +368,7 @@ def attack(count: int, seed: int) -> tuple[Counter, Counter, list[str], dict[str
 
 
 def main() -> None:
+    """Attack, print the tables, exit with 1 if anything was refuted."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

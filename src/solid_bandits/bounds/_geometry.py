@@ -98,6 +98,8 @@ class Coordinates:
     """(k,): θ in these coordinates where they are orthonormal (bounded alternatives), else zeros."""
     radius: float
     """Alternatives have ‖centre - β‖ <= radius; infinite where they are unbounded."""
+    unseen: Floats
+    """(dim,): what no feature sees of θ, where alternatives are bounded; those of least norm are without it."""
 
     def of(self, vectors: Reals) -> Floats:
         """Vectors of the frame (rows) in these coordinates."""
@@ -277,7 +279,7 @@ def _coordinates(
 ) -> tuple[Frame, Coordinates]:
     if len(vectors) == 0:
         empty = np.zeros((problem.dim, 0))
-        return frame, Coordinates(empty, empty, np.zeros(0), np.zeros(0), np.inf)
+        return frame, Coordinates(empty, empty, np.zeros(0), np.zeros(0), np.inf, np.zeros(problem.dim))
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     # The same singular values and right vectors from the small triangular factor, several times faster.
     triangle = np.linalg.qr(unit, mode="r") if len(unit) > unit.shape[1] else unit
@@ -286,8 +288,8 @@ def _coordinates(
     if np.any(kept & (singular < _CLEAR * singular[0])):
         raise ValueError(
             "features span a direction only to within "
-            f"{singular[kept].min() / singular[0]:.1e}, neither zero nor not at double precision; rescale or drop "
-            "nearly dependent coordinates"
+            f"{singular[kept].min() / singular[0]:.1e}, neither zero nor not at double precision; round the "
+            "features, or drop nearly dependent coordinates"
         )
     k = int(kept.sum())
     if not rank_at_most(problem.features.reshape(-1, problem.dim), len(span.rows) + k):
@@ -296,7 +298,7 @@ def _coordinates(
             "or more is undecided at double precision; round the features, or drop nearly dependent coordinates"
         )
     basis = outer @ right[kept].T
-    centre, radius = np.zeros(k), np.inf
+    centre, radius, unseen = np.zeros(k), np.inf, np.zeros(problem.dim)
     if problem.theta_bound is None:
         # Whitened: the programs do not depend on the coordinates, their floating-point conditioning does.
         basis = basis / singular[kept] / frame.scale[:, None]
@@ -304,13 +306,15 @@ def _coordinates(
         fixed = inside.T @ problem.theta
         radius = float(np.sqrt(max(problem.theta_bound**2 - float(fixed @ fixed), 0.0)))
         centre = basis.T @ problem.theta
+        if k + inside.shape[1] < problem.dim:
+            unseen = problem.theta - basis @ centre - inside @ fixed
     axes: Reals = basis * frame.scale[:, None]
     if min(near, singular[kept].min() / singular[0]) < _CLOSE:
         frame = replace(frame, wide=frame.table.astype(np.longdouble))
         axes = axes.astype(np.longdouble)
     rows, moved = span.project(axes.T)
     blur = upto(problem.dim + 1, norms(rows), unit_of(axes)) + moved
-    return frame, Coordinates(np.ascontiguousarray(basis), rows.T, blur, centre, radius)
+    return frame, Coordinates(np.ascontiguousarray(basis), rows.T, blur, centre, radius, unseen)
 
 
 def _split(vectors: Floats, name: str) -> tuple[Span, Floats, Floats]:

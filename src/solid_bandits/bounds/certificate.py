@@ -246,7 +246,7 @@ def _least(
     values = gaps.values.ravel()[pairs] * (1 - gaps.error - 4 * EPS)
     values = np.maximum(values, 0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        squares = np.where(bounds > 0, values**2 / bounds * (1 - 8 * EPS), np.inf)
+        squares = np.where(np.isfinite(bounds), values**2 / bounds * (1 - 8 * EPS), 0.0)
     ball = make_ball(problem, frame)
     if ball is not None:
         scale = float(frame.scale[0])
@@ -256,7 +256,7 @@ def _least(
         normals = np.asarray(frame.differences(problem, pairs), dtype=np.float64)
         inside = ball_information(
             frame.table[variables], sizes, pulls, normals, values, ball, span, kappa / scale**2, tau / values,
-            (betas @ where.basis.T) * scale,
+            (betas @ where.basis.T + where.unseen) * scale,
         )  # fmt: skip
         missed = furthest(normals, ball, span, where, scale) < values
         squares = np.where(missed, np.inf, np.maximum(squares, inside))

@@ -1,5 +1,8 @@
 """The three programs of the paper, solved and certified: (P), (P_z) and pure exploration."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from solid_bandits import _check
@@ -59,18 +62,20 @@ def lower_bound(problem: Problem, tol: float = 1e-6, warm_start: LowerBound | No
     program = free_program(problem, gaps, reduction)
     allocation = np.zeros((problem.n_contexts, problem.n_arms))
     if len(program.pairs) == 0:
-        nothing = certificate.prove_free(problem, gaps, allocation, _no_alternatives(problem), reduction)
+        nothing = _prove(
+            certificate.prove_free, problem, gaps, allocation, _no_alternatives(problem), reduction
+        )
         if nothing.information != np.inf:
             raise ValueError(_UNDECIDED)
         return LowerBound(0.0, 0.0, 0.0, allocation, 0.0, 0.0, True, True, _no_alternatives(problem), None)
     found = search(program, 0.9 * tol, restart)
     allocation.flat[program.variables] = _tidy(program, found, tol)
     alternatives = _alternatives(problem, gaps, program, reduction, reduction.span, found)
-    proof = certificate.prove_free(problem, gaps, allocation, alternatives, reduction, 1e-3 * tol)
+    proof = _prove(certificate.prove_free, problem, gaps, allocation, alternatives, reduction, 1e-3 * tol)
     if not proof.information > 0.5:
         # Tidying took away pulls that a badly scaled problem needs.
         allocation.flat[program.variables] = found.y
-        proof = certificate.prove_free(problem, gaps, allocation, alternatives, reduction, 1e-3 * tol)
+        proof = _prove(certificate.prove_free, problem, gaps, allocation, alternatives, reduction, 1e-3 * tol)
     _require(proof)
     # Information is linear along rays, so this has 1; rounded up.
     allocation *= (1 + 8 * EPS) / proof.information
@@ -176,7 +181,7 @@ def lower_bound_at(
     found = search(program, 0.9 * tol, None if warm_start is None else warm_start.restart)
     policy = _normalised(found.y.reshape(mass.shape[0], -1))
     alternatives = _alternatives(problem, gaps, program, whole, None, found)
-    proof = certificate.prove_at(problem, gaps, policy, z, alternatives, whole)
+    proof = _prove(certificate.prove_at, problem, gaps, policy, z, alternatives, whole)
     if proof.information < 1:
         # Information is concave: mixing with a policy that has more than enough makes up for what is short, for each
         # pair by what the solver says of it, or for the worst by what is proven of all.
@@ -189,13 +194,13 @@ def lower_bound_at(
         for mix in (1.001 * each, 2.0 * each, every, 1.001 * every, 2.0 * every):
             mix = min(1.0, mix)
             mixed = _normalised((1 - mix) * policy + mix * pure.policy)
-            proof = certificate.prove_at(problem, gaps, mixed, z, alternatives, whole)
+            proof = _prove(certificate.prove_at, problem, gaps, mixed, z, alternatives, whole)
             if proof.information >= 1:
                 policy = mixed
                 break
         else:
             policy = pure.policy
-            proof = certificate.prove_at(problem, gaps, policy, z, alternatives, whole)
+            proof = _prove(certificate.prove_at, problem, gaps, policy, z, alternatives, whole)
     _require(proof)
     if proof.information < 1:
         raise ValueError(_BADLY_SCALED)
@@ -230,7 +235,7 @@ def _explore(
     found = search(program, 0.9 * tol, None if warm_start is None else warm_start.restart)
     policy = _normalised(found.y[:-1].reshape(shape))
     alternatives = _alternatives(problem, gaps, program, whole, None, found)
-    proof = certificate.prove_least(problem, gaps, policy, alternatives, whole)
+    proof = _prove(certificate.prove_least, problem, gaps, policy, alternatives, whole)
     _require(proof)
     lower = min(proof.lower, proof.upper)
     return PureExploration(
@@ -316,10 +321,10 @@ def _inwards(
     ) @ where.basis.T
     inside = certificate.counts(problem, gaps, known.frame, span, shifts, pairs)
     result = shifts.copy()
-    for step in 10.0 ** np.arange(-15, -5):
+    for step in np.append(0.0, 10.0 ** np.arange(-15, -5)):
         if inside.all():
             break
-        result[~inside] = (shifts + step * (ends - shifts))[~inside]
+        result[~inside] = (shifts + where.unseen + step * (ends - shifts))[~inside]
         inside = certificate.counts(problem, gaps, known.frame, span, result, pairs)
     return result, inside
 
@@ -331,6 +336,14 @@ def _no_alternatives(problem: Problem) -> Alternatives:
 
 def _normalised(pulls: Floats) -> Floats:
     return np.asarray(pulls / pulls.sum(axis=1, keepdims=True))
+
+
+def _prove(proving: Callable[..., certificate.Proof], *evidence: Any) -> certificate.Proof:
+    """What the solver's evidence proves; where rounding has left none, say so."""
+    try:
+        return proving(*evidence)
+    except ValueError as error:
+        raise ValueError(_BADLY_SCALED) from error
 
 
 def _require(proof: certificate.Proof) -> None:
