@@ -18,8 +18,12 @@ _BITS_PER_PRIME = 30.9
 
 def rank_at_most(rows: Floats, rank: int) -> bool:
     """Whether the table, taken as exact numbers, has at most this rank."""
-    table = _distinct(rows)
+    table = rows[:, np.any(rows != 0, axis=0)]
+    table = table[np.any(table != 0, axis=1)]
     if min(table.shape) <= rank:
+        return True
+    table = _distinct(table)
+    if len(table) <= rank:
         return True
     mantissas, exponents, bits = _integers(table)
     # Hadamard: a minor of size r + 1 is at most the product of the norms of its rows.
@@ -28,12 +32,8 @@ def rank_at_most(rows: Floats, rank: int) -> bool:
     return all(_rank_at_most_modulo(mantissas, exponents, rank, p) for p in _primes(count))
 
 
-def _distinct(rows: Floats) -> Floats:
-    """The table without columns of zeros, and one row of those that are equal up to sign and a power of two."""
-    table = rows[:, np.any(rows != 0, axis=0)]
-    table = table[np.any(table != 0, axis=1)]
-    if table.size == 0:
-        return table
+def _distinct(table: Floats) -> Floats:
+    """One row of those that are equal up to sign and a power of two; no row is zero."""
     first = table[np.arange(len(table)), (table != 0).argmax(axis=1)]
     exponents = np.frexp(np.abs(table).max(axis=1))[1]
     scaled = np.ldexp(table, -exponents[:, None]) * np.sign(first)[:, None]

@@ -239,7 +239,9 @@ def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
         basis = given[rows]
         if rank_at_most(basis, len(span.rows)):
             others = within[~np.isin(within, rows)]
-            unclear = others[[not rank_at_most(np.vstack([basis, given[i]]), len(span.rows)) for i in others]]
+            unclear = np.array(
+                [next(i for i in others if not rank_at_most(np.vstack([basis, given[i]]), len(span.rows)))]
+            )
         else:
             raise ValueError(
                 "features: the optimal arms' features are dependent to within rounding, but not exactly, so their "
