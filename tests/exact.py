@@ -46,3 +46,35 @@ class LeastSquares:
         exact = rational(rows)
         squares = (exact.T * solve(self.V, exact.T)).sum(axis=0)
         return np.array([math.sqrt(square) for square in squares])
+
+
+def reduced(matrix):
+    """Row echelon form of a table of fractions, each pivot 1 and alone in its column, and the pivots' columns."""
+    rows, pivots = [list(row) for row in matrix], []
+    width = len(rows[0]) if rows else 0
+    for column in range(width):
+        rank = len(pivots)
+        chosen = next((i for i in range(rank, len(rows)) if rows[i][column] != 0), None)
+        if chosen is None:
+            continue
+        rows[rank], rows[chosen] = rows[chosen], rows[rank]
+        head = rows[rank][column]
+        rows[rank] = [value / head for value in rows[rank]]
+        for i in range(len(rows)):
+            if i != rank and rows[i][column] != 0:
+                factor = rows[i][column]
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[rank], strict=True)]
+        pivots.append(column)
+    return rows[: len(pivots)], pivots
+
+
+def null_space(matrix, width):
+    """A basis of the vectors orthogonal to every row, one in each column, shape (width, k)."""
+    rows, pivots = reduced(matrix)
+    free = [column for column in range(width) if column not in pivots]
+    basis = np.full((width, len(free)), Fraction(0), dtype=object)
+    for k, column in enumerate(free):
+        basis[column, k] = Fraction(1)
+        for row, pivot in zip(rows, pivots, strict=True):
+            basis[pivot, k] = -row[column]
+    return basis

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from solid_bandits.bounds import curve, lower_bound, lower_bound_at, pure_exploration
@@ -66,7 +66,13 @@ def test_a_change_of_basis_changes_nothing(size, seed):
     problem = random(*size, seed=seed)
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(size[2], size[2])))[0]
     turned = Problem(problem.features @ turn, turn.T @ problem.theta)
-    np.testing.assert_allclose(values(turned), values(problem), rtol=CLOSE)
+    try:
+        found = values(turned)
+    except ValueError as error:
+        # Turned and rounded, an arm in the span of the optimal ones is in it no more.
+        assert "round the features" in str(error)  # noqa: PT017 — either outcome is right
+        assume(False)
+    np.testing.assert_allclose(found, values(problem), rtol=CLOSE)
 
 
 @settings(max_examples=10, deadline=None)

@@ -1,92 +1,185 @@
-"""The arithmetic of the certificate; it shares nothing with the solver."""
+"""The arithmetic of the certificate, every rounding error bounded; it shares nothing with the solver.
+
+The analysis is in docs/lower-bound.md, "What rounding can do".
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._types import Floats, Ints
-
-_EPS = float(np.finfo(np.float64).eps)
-
-
-def triangle(rows: Floats) -> Floats:
-    """R of rows = QR by Householder reflections, shape (k, k); zero rows at the end where there are too few."""
-    factor = np.asarray(np.linalg.qr(rows, mode="r"))
-    missing = rows.shape[1] - len(factor)
-    return np.vstack([factor, np.zeros((missing, rows.shape[1]))]) if missing > 0 else factor
+from solid_bandits._types import Floats
+from solid_bandits.bounds._geometry import Coordinates, Span
+from solid_bandits.bounds._rounding import EPS, TINY, norms, upto
 
 
 @np.errstate(all="ignore")
-def least_unbounded(spread: Floats, pulls: Floats, apart: Floats, stretch: Floats, fine: float) -> float:
-    """Least information over pairs with normals v_j = stretch_j · apart_j where θ' is any vector, rounding charged.
-
-    With A = diag(√pulls) · spread = QR it is 1 / ‖R⁻ᵀv‖², attained at β = R⁻¹R⁻ᵀv / ‖R⁻ᵀv‖². ‖(R + dR)β‖ differs from
-    ‖Rβ‖ by at most ‖dR‖‖β‖, and Householder QR has ‖dR‖ ~ k ε ‖R‖. Since ‖β‖ <= ‖R⁻¹‖‖Rβ‖, one charge does for all
-    pairs where it is no more than `fine`, relatively; else each pair is charged by its own β.
-
-    """
-    used = np.flatnonzero(pulls > 0)
-    k = spread.shape[1]
-    factor = triangle(np.sqrt(pulls[used])[:, None] * spread[used])
-    size = float(np.linalg.norm(factor))
-    if not np.isfinite(size) or np.abs(factor.diagonal()).min() <= _EPS * max(size, 1e-300):
-        return 0.0
-    charge = 4 * k * _EPS * size
-    # Elimination finds nothing to eliminate in an upper triangle: these are back substitutions. Rᵀ is one too, read
-    # from its end.
-    common = charge * float(np.linalg.norm(np.linalg.solve(factor, np.eye(k))))
-    z = np.linalg.solve(factor.T[::-1, ::-1], apart.T[::-1])[::-1]
-    squares = np.einsum("ij,ij->j", z, z)
-    roots = 1.0 / (stretch * np.sqrt(squares))
-    if common <= fine:
-        off = common * roots
-    else:
-        betas = np.linalg.solve(factor, z)
-        off = charge * roots * np.sqrt(np.einsum("ij,ij->j", betas, betas) / squares)
-    information = np.maximum(roots - off, 0.0) ** 2
-    # A pair without a difference has no alternative.
-    information[squares == 0] = np.inf
-    return float(information.min())
-
-
-@np.errstate(all="ignore")
-def reaches(
-    features: Floats, optimal: Ints, gaps: Floats, contexts: Ints, arms: Ints, shifts: Floats
+def confusion(
+    spread: Floats, sizes: Floats, pulls: Floats, targets: Floats, widths: Floats, blur: Floats, fine: float
 ) -> Floats:
-    """(φ* - φ)ᵀ(θ - θ_j') / Δ at each alternative's pair: at 1 its arm is exactly as good as the optimal one.
+    """Upper bounds on ‖v_j‖² in the norm of M⁻¹, M = Σ pulls u uᵀ: infinite where M is not proven to be definite.
 
-    NaN where there is no such pair.
+    With R of √pulls u = QR and X = R⁻¹ as computed, W = √pulls u X is nearly orthonormal: if ‖WᵀW - 1‖ <= f < 1 then
+    ‖v‖² in the norm of M⁻¹ is at most ‖vᵀX‖² / (1 - f), whatever X is. Where that costs more than `fine`, each pair is
+    looked at with its own β = X Xᵀv: vᵀM⁻¹v = 2vᵀβ - βᵀMβ + ‖v - Mβ‖² in the same norm, where the last is of second
+    order.
+
+    Args:
+        spread: u, as computed, shape (variables, k).
+        sizes: of the features they come from, shape (variables,).
+        pulls: of each, >= 0, shape (variables,).
+        targets: v, as computed, shape (pairs, k).
+        widths: of the vectors they come from, shape (pairs,).
+        blur: coordinate c of every row of spread and targets is off by at most its size times blur_c.
+        fine: relative cost that is no reason to look closer.
 
     """
-    reach = np.full(len(shifts), np.nan)
-    there = np.flatnonzero(
-        (contexts >= 0) & (contexts < features.shape[0]) & (arms >= 0) & (arms < features.shape[1])
-    )
-    x, a = contexts[there], arms[there]
-    differences = features[x, optimal[x]] - features[x, a]
-    reach[there] = np.einsum("ij,ij->i", differences, shifts[there]) / gaps[x, a]
-    return reach
+    k = spread.shape[1]
+    used = np.flatnonzero(pulls > 0)
+    nothing = np.full(len(targets), np.inf)
+    if len(used) < k:
+        return nothing
+    roots = np.sqrt(pulls[used])
+    rows = spread[used] * roots[:, None]
+    weight = float(np.linalg.norm(roots * sizes[used])) * (1 + upto(len(used), 1.0))
+    factor = np.asarray(np.linalg.qr(rows, mode="r"))
+    if not np.isfinite(factor).all() or np.abs(factor.diagonal()).min() == 0:
+        return nothing
+    # Elimination finds nothing to eliminate in an upper triangle: this is back substitution.
+    inverse = np.linalg.solve(factor, np.eye(k))
+    w = rows @ inverse
+    gram = w.T @ w
+    deviation = float(np.linalg.norm(gram - np.eye(k))) + upto(len(used) + k, np.linalg.norm(w) ** 2)
+    # A row x with error e has (x + e)X instead: |eX| <= size blur |X|, and the product is rounded.
+    error = float(norms((blur @ np.abs(inverse))[None])[0])
+    rounding = upto(k, np.linalg.norm(inverse))
+    mass = float(np.linalg.norm(rows))
+    off = weight * error + mass * rounding
+    f = (deviation + 2 * np.sqrt(1 + deviation) * off + off * off) * (1 + 16 * EPS)
+    if not f < 0.5:
+        return nothing
+    y = targets @ inverse
+    apart = norms(targets)
+    slip = widths * error + apart * rounding
+    lengths = norms(y) + slip
+    bounds = lengths**2 / (1 - f) * (1 + 16 * EPS)
+    if f <= fine:
+        return np.asarray(bounds)
+    betas = y @ inverse.T
+    blurred = np.abs(betas) @ blur * (1 + upto(k, 1.0))
+    rounded = upto(k, norms(betas))
+    across = betas @ rows.T
+    seen = np.sqrt(np.vecdot(across, across)) * (1 - upto(len(used), 1.0)) - weight * blurred - mass * rounded
+    reach = np.vecdot(targets, betas) + widths * blurred + apart * rounded
+    rest = slip + lengths * (f + 2 * (mass + weight * float(np.linalg.norm(blur))) * rounding)
+    closer = 2 * reach - np.maximum(seen, 0.0) ** 2 + rest**2 / (1 - f)
+    closer += 16 * EPS * (np.abs(reach) + seen**2)
+    return np.minimum(bounds, np.where(np.isfinite(closer), closer, np.inf))
+
+
+class Ball(NamedTuple):
+    """Alternatives with ‖θ'‖ <= bound, seen from θ: all in the frame's units, where features are of size 1."""
+
+    theta: Floats
+    bound: float
+    spare: float
+    """bound² - ‖θ‖², rounded from its exact value."""
+
+    def excess(self, shifts: Floats, moved: Floats) -> Floats:
+        """At least ‖θ - t‖² - bound², t within `moved` of each row; <= 0 proves that an alternative counts."""
+        lengths, size = norms(shifts), float(norms(self.theta[None])[0])
+        inner = np.vecdot(shifts, shifts - 2 * self.theta)
+        inner = inner + upto(len(self.theta), lengths * (lengths + 2 * size))
+        return np.asarray(
+            inner
+            - self.spare
+            + 4 * EPS * abs(self.spare)
+            + moved * (2 * (size + lengths) + moved) * (1 + 16 * EPS)
+        )
 
 
 @np.errstate(all="ignore")
-def largest_price(
-    features: Floats,
-    optimal: Ints,
+def ball_information(
+    table: Floats,
+    sizes: Floats,
+    pulls: Floats,
+    normals: Floats,
     gaps: Floats,
-    pairs: Ints,
-    scale: Floats,
+    ball: Ball,
+    span: Span,
+    kappa: Floats,
+    tau: Floats,
     shifts: Floats,
-    weights: Floats,
-    slack: float,
-) -> tuple[float, int]:
-    """The largest Σ_j w_j (φᵀ(θ - θ_j'))² / Δ over the pairs, and an alternative that changes an optimal arm's mean.
+) -> Floats:
+    """Lower bounds on min Σ pulls (φᵀt)² over t orthogonal to the span with normalᵀt >= gap and ‖θ - t‖ <= bound.
 
-    -1 where there is none, up to `slack` relative to the norms of the feature and of θ - θ_j' in units of `scale`.
+    Weak duality, in the coordinates of the frame: for κ, τ >= 0 and any λ the Lagrangian
+
+        L(t) = Σ pulls (φᵀt)² + κ(‖θ - t‖² - bound²) + 2τ(gap - normalᵀt) + 2λᵀ rows t
+
+    is a lower bound where t is feasible, and L(t) >= L(t̂) - ‖∇L(t̂)/2‖² / κ for any t̂. So nothing has to be trusted.
+
+    Args:
+        table: φ, shape (variables, dim).
+        sizes: their norms.
+        pulls: of each.
+        normals: φ* - φ, shape (pairs, dim).
+        gaps: of the pairs, rounded down.
+        ball: the ball.
+        span: of the optimal arms, or of nothing.
+        kappa: multipliers of the ball, shape (pairs,).
+        tau: of the half-spaces, shape (pairs,).
+        shifts: t̂, shape (pairs, dim).
 
     """
-    table = features.reshape(-1, features.shape[2])
-    best = features[np.arange(len(features)), optimal]
-    sizes = np.linalg.norm(best / scale, axis=1)
-    lengths = slack * np.linalg.norm(shifts * scale, axis=1)
-    changed = np.flatnonzero(~(np.abs(best @ shifts.T) <= sizes[:, None] * lengths).all(axis=0))
-    means = table @ shifts.T
-    prices = ((means * means) @ weights)[pairs] / gaps.ravel()[pairs]
-    return float(prices.max(initial=0.0)), int(changed[0]) if len(changed) else -1
+    dim = table.shape[1]
+    used = np.flatnonzero(pulls > 0)
+    phi, weights = table[used], pulls[used]
+    terms = 2 * dim + len(used) + 8
+    seen = shifts @ phi.T
+    lengths, across = norms(shifts), norms(normals)
+    heavy = float((weights * sizes[used] ** 2).sum())
+    theta_size = float(norms(ball.theta[None])[0])
+    pull = kappa[:, None] * (shifts - ball.theta) - tau[:, None] * normals
+    gradient = (seen * weights) @ phi + pull
+    lam = -(gradient @ span.inverse)
+    gradient = gradient + lam @ span.rows
+    lam_size = norms(lam) * float(np.linalg.norm(span.rows)) if len(span.rows) else np.zeros(len(shifts))
+    total = heavy * lengths + kappa * (lengths + theta_size) + tau * across + lam_size
+    slope = norms(gradient) + upto(terms, total)
+    squares = (seen * seen) @ weights
+    # Each (φᵀt)² is off by 2 |φᵀt| times the error of φᵀt, and that squared.
+    each = upto(dim, 1.0) * lengths
+    rough = 2 * ((np.abs(seen) * weights) @ sizes[used]) * each + heavy * each**2
+    inner = np.vecdot(shifts, shifts - 2 * ball.theta)
+    rough = rough + kappa * (upto(dim, lengths * (lengths + 2 * theta_size)) + 8 * EPS * abs(ball.spare))
+    ahead = np.vecdot(normals, shifts)
+    rough = rough + 2 * tau * (upto(dim, across * lengths) + 8 * EPS * gaps)
+    fixed = np.vecdot(lam @ span.rows, shifts)
+    rough = rough + 4 * upto(dim + len(span.rows), lam_size * lengths)
+    value = squares + kappa * (inner - ball.spare) + 2 * tau * (gaps - ahead) + 2 * fixed
+    rough = rough + upto(
+        terms,
+        squares + kappa * np.abs(inner - ball.spare) + 2 * tau * (gaps + np.abs(ahead)) + 2 * np.abs(fixed),
+    )
+    bounds = value - rough - slope**2 / kappa * (1 + 16 * EPS)
+    return np.where((kappa > 0) & np.isfinite(bounds), np.maximum(bounds, 0.0), 0.0)
+
+
+def furthest(normals: Floats, ball: Ball, span: Span, where: Coordinates, scale: float) -> Floats:
+    """Upper bounds on normalᵀt over t orthogonal to the span with ‖θ - t‖ <= bound.
+
+    normalᵀt = wᵀt with w = normal + rowsᵀλ for any λ, so it is at most wᵀθ + ‖w‖ bound. The best w is the normal's
+    part outside the span plus a multiple of θ's part inside.
+    """
+    axes = where.basis
+    outside = (normals @ axes) @ axes.T
+    known = ball.theta - axes @ (axes.T @ ball.theta) if len(span.rows) else np.zeros_like(ball.theta)
+    radius = max(where.radius * scale, 1e-8 * ball.bound)
+    w = outside - (norms(outside) / radius)[:, None] * known
+    lam = (w - normals) @ span.inverse
+    w = normals + lam @ span.rows
+    error = upto(len(span.rows) + 2, norms(normals) + norms(lam) * float(np.linalg.norm(span.rows)))
+    lengths = norms(w) + error
+    size = float(norms(ball.theta[None])[0])
+    reach = w @ ball.theta + error * size + upto(len(ball.theta), norms(w) * size)
+    return np.asarray(reach + lengths * ball.bound * (1 + 8 * EPS) + TINY)

@@ -1,19 +1,25 @@
 """What a problem looks like to the convex programs: gaps without ties, spans decided, coordinates well scaled."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from solid_bandits._types import Floats, Ints
+from solid_bandits.bounds._exact import rank_at_most
+from solid_bandits.bounds._rounding import EPS, TINY, Reals, norms, unit_of, upto
 from solid_bandits.problem import Problem
 
-# A direction whose relative size is under ZERO is rounding; over CLEAR it is real; between, the floats do not say.
+# A direction whose relative size is under CLEAR is refused, unless exact arithmetic says that it is nothing; exact
+# arithmetic is asked only where it is under ZERO.
 _ZERO = 1e-12
 _CLEAR = 1e-9
-_EPS = float(np.finfo(np.float64).eps)
 # Relative error of the gaps under which double precision will do.
 _FINE = 1e-11
+# Features this near to dependent are looked at in extended precision.
+_CLOSE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -28,31 +34,97 @@ class Gaps:
     """Largest relative rounding error of a positive gap."""
 
 
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The features in units of powers of two, one for each coordinate: of size 1, and not rounded."""
+
+    scale: Floats
+    """(dim,)."""
+    table: Floats
+    """features / scale, shape (pairs, dim)."""
+    sizes: Floats
+    """Norms of its rows, rounded up, shape (pairs,)."""
+    wide: Reals | None = None
+    """The table in extended precision, where features nearly are dependent."""
+
+    @property
+    def sharp(self) -> Reals:
+        """The table in the precision that what nearly cancels is computed in."""
+        return self.table if self.wide is None else self.wide
+
+    def differences(self, problem: Problem, pairs: Ints) -> Reals:
+        """φ*(x) - φ(x, a) of pairs (flat indices), shape (pairs, dim)."""
+        contexts = pairs // problem.n_arms
+        table = self.sharp
+        return np.asarray(table[contexts * problem.n_arms + problem.optimal_arms[contexts]] - table[pairs])
+
+
+@dataclass(frozen=True)
+class Span:
+    """The span of the optimal arms, decided: a basis of it out of their features (in a frame)."""
+
+    rows: Floats
+    """(rank, dim): features, each divided by a power of two; exactly, they span what the optimal arms span."""
+    inverse: Floats
+    """(dim, rank): rows @ inverse is nearly 1."""
+    stiffness: float
+    """At least ‖rows⁺‖: a vector δ with rows @ δ = e can be had with ‖δ‖ <= stiffness ‖e‖."""
+
+    def project(self, vectors: Reals) -> tuple[Reals, Floats]:
+        """Rows moved to the complement of the span, in extended precision, and how far each may still be from it."""
+        if len(self.rows) == 0:
+            return vectors, np.zeros(len(vectors))
+        rows: Reals = self.rows
+        size = float(np.linalg.norm(self.rows))
+        if vectors.dtype == np.longdouble:
+            rows = self.rows.astype(np.longdouble)
+            vectors = vectors - (vectors @ rows.T) @ self.inverse.T.astype(np.longdouble)
+        seen = norms(vectors @ rows.T) + upto(vectors.shape[1], size * norms(vectors), unit_of(vectors))
+        return vectors, np.asarray(self.stiffness * seen * (1 + 8 * EPS) + TINY)
+
+
 @dataclass(frozen=True)
 class Coordinates:
     """Coordinates β of the differences θ - θ' = basis @ β that an alternative may have."""
 
     basis: Floats
-    """(dim, k)."""
+    """(dim, k), rounded."""
+    axes: Reals
+    """(dim, k): the same in the frame's units."""
+    blur: Floats
+    """(k,): coordinate c of φ, as computed, is off by at most ‖φ‖ blur_c from what it is for axes that are exactly
+    orthogonal to the span, with ‖φ‖ in the frame's units."""
     centre: Floats
     """(k,): θ in these coordinates where they are orthonormal (bounded alternatives), else zeros."""
     radius: float
     """Alternatives have ‖centre - β‖ <= radius; infinite where they are unbounded."""
+    unseen: Floats
+    """(dim,): what no feature sees of θ, where alternatives are bounded; those of least norm are without it."""
+
+    def of(self, vectors: Reals) -> Floats:
+        """Vectors of the frame (rows) in these coordinates."""
+        return np.ascontiguousarray(vectors.astype(self.axes.dtype, copy=False) @ self.axes, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """(P_z) and pure exploration: coordinates of every alternative that some feature can tell from θ."""
+
+    frame: Frame
+    where: Coordinates
 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
     """(P) without the optimal arms: coordinates of the alternatives that agree with θ on them, and what they tell."""
 
+    frame: Frame
+    span: Span
     where: Coordinates
     pairs: Ints
     """Flat indices of the suboptimal pairs whose features leave the span of the optimal arms, increasing."""
     spread: Floats
-    """Features of these pairs in the coordinates, shape (pairs, k)."""
-    apart: Floats
-    """φ*(x) - φ(x, a) of these pairs in the coordinates, shape (pairs, k)."""
-    scale: Floats
-    """`column_scales`."""
+    """Features of these pairs in the coordinates, shape (pairs, k); φ*(x) - φ(x, a) is the same with the other sign."""
     features: Floats
     """What it was made from, with the optimal arms."""
     optimal_arms: Ints
@@ -69,7 +141,7 @@ class Reduction:
 
 
 def gaps(problem: Problem) -> Gaps:
-    """Gaps computed as (φ* - φ)ᵀθ, with their rounding error bounded; extended precision where double is too coarse.
+    """Gaps computed as (φ* - φ)ᵀθ, with their rounding error bounded; in fractions where double is too coarse.
 
     A difference of two means loses what a small gap has left; a difference of features does not.
 
@@ -85,15 +157,13 @@ def gaps(problem: Problem) -> Gaps:
     rounding += rounding[rows, problem.optimal_arms][:, None]
     others = np.ones(values.shape, dtype=bool)
     others[rows, problem.optimal_arms] = False
-    error = _rounding_error(problem, values, rounding, others, _EPS)
+    error = _rounding_error(problem, values, rounding, others)
     if not error <= _FINE:
-        wide = problem.features.astype(np.longdouble)
-        exact = wide[rows, problem.optimal_arms][:, None, :] - wide
-        values = (exact * problem.theta.astype(np.longdouble)).sum(axis=2).astype(np.float64)
-        error = (
-            _rounding_error(problem, values, rounding, others, float(np.finfo(np.longdouble).eps)) + 4 * _EPS
-        )
-    tied = others & (values <= 8 * _EPS * rounding)
+        rough = others & ~((problem.dim + 3) * EPS * rounding <= _FINE * values)
+        for x, a in np.argwhere(rough):
+            values[x, a] = _exact_gap(best[x, 0], problem.features[x, a], problem.theta)
+        error = _FINE + EPS
+    tied = others & (values <= (problem.dim + 8) * EPS * rounding + TINY)
     if tied.any():
         x, a = (int(i) for i in np.argwhere(tied)[0])
         raise ValueError(
@@ -105,33 +175,30 @@ def gaps(problem: Problem) -> Gaps:
     return Gaps(values, np.flatnonzero(others), float(error))
 
 
-def differences(problem: Problem, pairs: Ints) -> Floats:
-    """φ*(x) - φ(x, a) of pairs (flat indices), shape (pairs, dim)."""
-    contexts = pairs // problem.n_arms
-    best = contexts * problem.n_arms + problem.optimal_arms[contexts]
-    table = problem.features.reshape(-1, problem.dim)
-    return np.asarray(table[best] - table[pairs])
+def _exact_gap(best: Floats, other: Floats, theta: Floats) -> float:
+    terms = zip(best.tolist(), other.tolist(), theta.tolist(), strict=True)
+    return float(sum((Fraction(b) - Fraction(o)) * Fraction(t) for b, o, t in terms))
 
 
-def _rounding_error(
-    problem: Problem, values: Floats, rounding: Floats, others: NDArray[np.bool_], eps: float
-) -> float:
+def _rounding_error(problem: Problem, values: Floats, rounding: Floats, others: NDArray[np.bool_]) -> float:
     if not others.any():
         return 0.0
     least = float((values[others] / np.maximum(rounding[others], 1e-300)).min())
-    return problem.dim * eps / least if least > 0 else np.inf
+    return (problem.dim + 3) * EPS / least if least > 0 else np.inf
 
 
-def column_scales(problem: Problem) -> Floats:
-    """Factors that bring every coordinate of the features to size 1, so that units do not decide what is zero.
+def make_frame(problem: Problem) -> Frame:
+    """Units that bring every coordinate of the features to size 1, so that those given do not decide what is zero.
 
     Without a bound on θ', features φ and Sφ with parameters θ and S⁻¹θ are the same problem; with one, they are
-    not, and the factors are 1.
+    only if S is a multiple of 1.
     """
-    if problem.theta_bound is not None:
-        return np.ones(problem.dim)
     sizes = np.abs(problem.features).max(axis=(0, 1))
-    return np.where(sizes > 0, sizes, 1.0)
+    if problem.theta_bound is not None:
+        sizes = np.full(problem.dim, sizes.max())
+    scale = np.ldexp(1.0, np.frexp(np.where(sizes > 0, sizes, 1.0))[1] - 1)
+    table = (problem.features / scale).reshape(-1, problem.dim)
+    return Frame(scale, table, norms(table))
 
 
 def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
@@ -157,42 +224,64 @@ def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
     """
     if known is not None and known.fits(problem):
         return known
-    scale = column_scales(problem)
-    table = (problem.features / scale).reshape(-1, problem.dim)
+    frame = make_frame(problem)
+    table = frame.table
     rows = np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms
-    inside, outside = _split(table[rows], "the optimal arms' features")
+    span, inside, outside = _split(table[rows], "the optimal arms' features")
     projected = table @ outside
-    sizes = np.linalg.norm(table, axis=1)
-    relative = np.linalg.norm(projected, axis=1) / np.where(sizes > 0, sizes, 1.0)
+    relative = np.linalg.norm(projected, axis=1) / frame.sizes
     relative[rows] = 0.0
+    given = problem.features.reshape(-1, problem.dim)
     unclear = np.flatnonzero((relative > _ZERO) & (relative < _CLEAR))
+    within = np.flatnonzero(relative < _CLEAR)
+    if len(unclear) == 0 and not rank_at_most(given[within], len(span.rows)):
+        # Which one: the first that adds a dimension.
+        basis = given[rows]
+        if rank_at_most(basis, len(span.rows)):
+            others = within[~np.isin(within, rows)]
+            unclear = np.array(
+                [next(i for i in others if not rank_at_most(np.vstack([basis, given[i]]), len(span.rows)))]
+            )
+        else:
+            raise ValueError(
+                "features: the optimal arms' features are dependent to within rounding, but not exactly, so their "
+                "span is undecided; round the features, or move the arms apart"
+            )
     if len(unclear):
         x, a = divmod(int(unclear[0]), problem.n_arms)
         raise ValueError(
-            f"features: arm {a} of context {x} is within {relative[unclear[0]]:.1e} of the span of the optimal "
-            "arms, neither in it nor out of it at double precision, so its gap cannot be called detectable; "
+            f"features: arm {a} of context {x} is within {max(relative[unclear[0]], EPS):.1e} of the span of the "
+            "optimal arms, neither in it nor out of it at double precision, so its gap cannot be called detectable; "
             "round the features, or move the arm away from the span"
         )
     pairs = np.flatnonzero(relative >= _CLEAR).astype(np.int64)
-    where = _coordinates(problem, scale, outside, projected[pairs], inside)
-    spread = problem.features.reshape(-1, problem.dim)[pairs] @ where.basis
-    apart = differences(problem, pairs) @ where.basis
-    return Reduction(where, pairs, spread, apart, scale, problem.features, problem.optimal_arms)
+    near = float(relative[pairs].min(initial=1.0))
+    frame, where = _coordinates(problem, frame, span, outside, projected[pairs], inside, near)
+    spread = where.of(frame.sharp[pairs])
+    return Reduction(frame, span, where, pairs, spread, problem.features, problem.optimal_arms)
 
 
-def full_coordinates(problem: Problem) -> Coordinates:
+def whole(problem: Problem) -> Whole:
     """Coordinates of every alternative that some feature can tell from θ: the span of all features."""
-    scale = column_scales(problem)
-    table = (problem.features / scale).reshape(-1, problem.dim)
+    frame = make_frame(problem)
     nothing = np.zeros((problem.dim, 0))
-    return _coordinates(problem, scale, np.eye(problem.dim), table[np.any(table != 0, axis=1)], nothing)
+    vectors = frame.table[np.any(frame.table != 0, axis=1)]
+    return Whole(
+        *_coordinates(problem, frame, no_span(problem.dim), np.eye(problem.dim), vectors, nothing, 1.0)
+    )
+
+
+def no_span(dim: int) -> Span:
+    """Of no vectors."""
+    return Span(np.zeros((0, dim)), np.zeros((dim, 0)), 0.0)
 
 
 def _coordinates(
-    problem: Problem, scale: Floats, outer: Floats, vectors: Floats, inside: Floats
-) -> Coordinates:
+    problem: Problem, frame: Frame, span: Span, outer: Floats, vectors: Floats, inside: Floats, near: float
+) -> tuple[Frame, Coordinates]:
     if len(vectors) == 0:
-        return Coordinates(np.zeros((problem.dim, 0)), np.zeros(0), np.inf)
+        empty = np.zeros((problem.dim, 0))
+        return frame, Coordinates(empty, empty, np.zeros(0), np.zeros(0), np.inf, np.zeros(problem.dim))
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     # The same singular values and right vectors from the small triangular factor, several times faster.
     triangle = np.linalg.qr(unit, mode="r") if len(unit) > unit.shape[1] else unit
@@ -201,23 +290,39 @@ def _coordinates(
     if np.any(kept & (singular < _CLEAR * singular[0])):
         raise ValueError(
             "features span a direction only to within "
-            f"{singular[kept].min() / singular[0]:.1e}, neither zero nor not at double precision; rescale or drop "
-            "nearly dependent coordinates"
+            f"{singular[kept].min() / singular[0]:.1e}, neither zero nor not at double precision; round the "
+            "features, or drop nearly dependent coordinates"
         )
-    axes = outer @ right[kept].T
+    k = int(kept.sum())
+    if not rank_at_most(problem.features.reshape(-1, problem.dim), len(span.rows) + k):
+        raise ValueError(
+            f"features are dependent to within rounding ({_ZERO:g}), but not exactly: whether they span {k} directions "
+            "or more is undecided at double precision; round the features, or drop nearly dependent coordinates"
+        )
+    basis = outer @ right[kept].T
+    centre, radius, unseen = np.zeros(k), np.inf, np.zeros(problem.dim)
     if problem.theta_bound is None:
         # Whitened: the programs do not depend on the coordinates, their floating-point conditioning does.
-        basis = (axes / singular[kept]) / scale[:, None]
-        return Coordinates(np.ascontiguousarray(basis), np.zeros(basis.shape[1]), np.inf)
-    fixed = inside.T @ problem.theta
-    radius = np.sqrt(max(problem.theta_bound**2 - float(fixed @ fixed), 0.0))
-    return Coordinates(np.ascontiguousarray(axes), axes.T @ problem.theta, float(radius))
+        basis = basis / singular[kept] / frame.scale[:, None]
+    else:
+        fixed = inside.T @ problem.theta
+        radius = float(np.sqrt(max(problem.theta_bound**2 - float(fixed @ fixed), 0.0)))
+        centre = basis.T @ problem.theta
+        if k + inside.shape[1] < problem.dim:
+            unseen = problem.theta - basis @ centre - inside @ fixed
+    axes: Reals = basis * frame.scale[:, None]
+    if min(near, singular[kept].min() / singular[0]) < _CLOSE:
+        frame = replace(frame, wide=frame.table.astype(np.longdouble))
+        axes = axes.astype(np.longdouble)
+    rows, moved = span.project(axes.T)
+    blur = upto(problem.dim + 1, norms(rows), unit_of(axes)) + moved
+    return frame, Coordinates(np.ascontiguousarray(basis), rows.T, blur, centre, radius, unseen)
 
 
-def _split(vectors: Floats, name: str) -> tuple[Floats, Floats]:
-    """Orthonormal bases of the span of the rows and of its complement, each (dim, .)."""
+def _split(vectors: Floats, name: str) -> tuple[Span, Floats, Floats]:
+    """The span of the rows, and orthonormal bases of it and of its complement, each (dim, .)."""
     sizes = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.where(sizes > 0, sizes, 1.0)
+    unit = vectors / np.where(sizes > 0, np.ldexp(1.0, np.frexp(sizes)[1]), 1.0)
     triangle = np.linalg.qr(unit, mode="r") if len(unit) > unit.shape[1] else unit
     _, singular, right = np.linalg.svd(triangle, full_matrices=True)
     largest = singular[0] if singular[0] > 0 else 1.0
@@ -229,4 +334,23 @@ def _split(vectors: Floats, name: str) -> tuple[Floats, Floats]:
             "precision, so their span is undecided; round the features, or move the arms apart"
         )
     rank = int((relative >= _CLEAR).sum())
-    return right[:rank].T, right[rank:].T
+    return _span(unit, rank, name), right[:rank].T, right[rank:].T
+
+
+def _span(unit: Floats, rank: int, name: str) -> Span:
+    """`rank` rows that span all of them, with a bound on their pseudo-inverse that rounding cannot break."""
+    dim = unit.shape[1]
+    if rank == 0:
+        return no_span(dim)
+    chosen = np.arange(len(unit)) if len(unit) == rank else qr(unit.T, mode="r", pivoting=True)[1][:rank]
+    rows = unit[chosen]
+    inverse = np.asarray(np.linalg.pinv(rows), dtype=np.float64)
+    size = float(np.linalg.norm(inverse))
+    # rows @ inverse = 1 + E with ‖E‖ < 1 proves that rows have full rank and ‖rows⁺‖ <= ‖inverse‖ / (1 - ‖E‖).
+    off = float(np.linalg.norm(rows @ inverse - np.eye(rank)) + upto(dim + rank, np.linalg.norm(rows) * size))
+    if not off < 0.5:
+        raise ValueError(
+            f"features: {name} are too nearly dependent for their span to be computed at double precision; round the "
+            "features, or move the arms apart"
+        )
+    return Span(rows, inverse, size / (1 - off) * (1 + 8 * EPS))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solid_bandits._types import Floats, Ints
-from solid_bandits.bounds._geometry import Gaps, Reduction, differences, full_coordinates
+from solid_bandits.bounds._geometry import Gaps, Reduction, Whole
 from solid_bandits.bounds._interior import FIXED, FREE, LEAST, Restricted
 from solid_bandits.problem import Problem
 
@@ -42,7 +42,7 @@ def free_program(problem: Problem, gaps: Gaps, reduction: Reduction) -> Program:
     where, pairs = reduction.where, reduction.pairs
     unit = np.sqrt(2.0) * problem.noise_std
     cost = gaps.values.ravel()[pairs]
-    v = reduction.apart * (unit / cost)[:, None]
+    v = reduction.spread * (-unit / cost)[:, None]
     theta, radius = where.centre / unit, where.radius / unit
     constraints = pairs
     if not np.isinf(radius):
@@ -55,14 +55,14 @@ def free_program(problem: Problem, gaps: Gaps, reduction: Reduction) -> Program:
     return Program(task, where.basis * unit, pairs, constraints, _optimal(problem), reduction)
 
 
-def context_program(problem: Problem, gaps: Gaps, z: float | None) -> Program:
+def context_program(problem: Problem, gaps: Gaps, whole: Whole, z: float | None) -> Program:
     """(P_z), or pure exploration where z is None: every pair, optimal ones included."""
-    where = full_coordinates(problem)
+    where = whole.where
     size = problem.n_contexts * problem.n_arms
     every = np.arange(size)
     unit = np.sqrt(2.0) * problem.noise_std
-    u = problem.features.reshape(-1, problem.dim) @ where.basis
-    v = differences(problem, gaps.suboptimal) @ where.basis
+    u = where.of(whole.frame.sharp)
+    v = where.of(whole.frame.differences(problem, gaps.suboptimal))
     v *= unit / gaps.values.ravel()[gaps.suboptimal][:, None]
     theta, radius = where.centre / unit, where.radius / unit
     kept = _has_alternative(v, theta, radius)

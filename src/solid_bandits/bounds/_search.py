@@ -133,6 +133,7 @@ def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
     return share, info
 
 
+@np.errstate(all="ignore")
 def search(program: Program, tol: float, restart: Restart | None = None) -> Solution:
     """Bracket a program's value to relative gap `tol`, or as near as double precision comes.
 

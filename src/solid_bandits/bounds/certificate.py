@@ -9,21 +9,24 @@ that is a closed form, recomputed here from a QR factorisation (the solver uses 
     pure exploration   z_min >= Σ w / Σ_x ρ(x) max_a p.
 
 Nothing here depends on how the answer was found: any allocation and any weights give true, perhaps poor, bounds.
-Rounding is charged against the answer: the factorisation and the gaps each widen the bracket by their error bounds.
+Every operation's rounding is bounded and charged to the answer, that of the reduced coordinates too, and what floating
+point cannot decide (ranks) is decided in exact arithmetic: an exact computation never refutes a bracket.
 """
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds import _geometry
-from solid_bandits.bounds._evidence import largest_price, least_unbounded, reaches
+from solid_bandits.bounds._evidence import Ball, ball_information, confusion, furthest
+from solid_bandits.bounds._rounding import EPS, Reals, norms, unit_of, upto
 from solid_bandits.bounds.results import Alternatives, LowerBound, LowerBoundAt, PureExploration
 from solid_bandits.problem import Problem
 
-_EPS = float(np.finfo(np.float64).eps)
-# What an answer may miss its own claims by, relatively: rounding of a different order of summation, no more.
+# What an answer made by hand may miss its own claims by, relatively.
 _SLACK = 1e-9
 
 
@@ -111,197 +114,310 @@ def prove_free(
     """
     eta = _nonnegative("allocation", allocation, problem).ravel()
     known = _geometry.reduce(problem) if reduction is None else reduction
-    information = least_information(
-        problem, gaps, known.where, known.spread, eta[known.pairs], known.apart, known.pairs, fine
-    )
-    # Gaps off by a relative error e change the value by at most 3e: once in the cost, twice in the constraints.
-    charge = 3 * gaps.error
-    upper = float(eta @ gaps.values.ravel()) * (1 + charge)
-    shifts = _checked(problem, gaps, alternatives)
-    if len(shifts) == 0:
-        return Proof(0.0, upper, information)
-    # Outside `pairs` prices are rounding: such arms lie in the span of the optimal ones.
-    price, changed = largest_price(
-        problem.features, problem.optimal_arms, gaps.values, known.pairs, known.scale, shifts,
-        alternatives.weights, _SLACK,
+    pairs, frame = known.pairs, known.frame
+    information = _least(
+        problem, gaps, frame, known.where, known.span, eta[pairs], known.spread, pairs, -known.spread,
+        frame.sizes[pairs], pairs, fine,
     )  # fmt: skip
-    if changed >= 0:
+    upper = float(eta @ gaps.values.ravel()) * (1 + gaps.error + upto(len(eta), 1.0))
+    if len(alternatives.weights) == 0:
+        return Proof(0.0, upper, information)
+    cuts = _cuts(problem, gaps, frame, known.span, alternatives)
+    best = frame.table[np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms]
+    given = alternatives.shifts * frame.scale
+    seen = np.abs(best @ given.T) > _SLACK * norms(best)[:, None] * norms(given)
+    if seen.any():
         raise ValueError(
-            f"certificate: alternative {changed} changes the mean of an optimal arm, so (P) excludes it"
+            f"certificate: alternative {int(seen.any(axis=0).argmax())} changes the mean of an optimal arm, so (P) "
+            "excludes it"
         )
-    total = 2 * problem.noise_std**2 * float(alternatives.weights.sum())
-    lower = total / price if price > 0 else 0.0
-    return Proof(lower * (1 - charge), upper, information)
+    # Outside `pairs` prices are zero: such arms lie in the span of the optimal ones.
+    prices = _prices(frame, cuts, pairs)
+    least = gaps.values.ravel()[pairs] * (1 - gaps.error - 4 * EPS)
+    price = float((prices / least).max(initial=0.0))
+    total = 2 * problem.noise_std**2 * float(cuts.weights.sum()) * (1 - upto(len(cuts.weights), 1.0))
+    lower = total / price * (1 - 8 * EPS) if price > 0 else 0.0
+    return Proof(max(0.0, lower), upper, information)
 
 
 def prove_at(
-    problem: Problem, gaps: _geometry.Gaps, policy: Floats, z: float, alternatives: Alternatives
-) -> Proof:
-    """What a policy ω (rows sum to 1) and alternatives prove about (P_z)."""
-    omega = _policy(policy, problem)
-    mass = z * problem.context_probs
-    information = z * policy_information(problem, gaps, omega)
-    charge = 3 * gaps.error
-    upper = float(mass @ (omega * gaps.values).sum(axis=1)) * (1 + charge)
-    shifts = _checked(problem, gaps, alternatives)
-    if len(shifts) == 0:
-        return Proof(0.0, upper, information)
-    prices = _prices(problem, shifts, alternatives.weights).reshape(omega.shape)
-    total = float(alternatives.weights.sum())
-    lower = total + float(mass @ (gaps.values - prices).min(axis=1))
-    return Proof(max(0.0, lower - charge * total), upper, information)
-
-
-def prove_least(problem: Problem, gaps: _geometry.Gaps, policy: Floats, alternatives: Alternatives) -> Proof:
-    """What a policy ω (rows sum to 1) and alternatives prove about z_min; `information` is 1 by definition."""
-    omega = _policy(policy, problem)
-    worst = policy_information(problem, gaps, omega)
-    charge = 3 * gaps.error
-    upper = (1 + charge) / worst if worst > 0 else np.inf
-    shifts = _checked(problem, gaps, alternatives)
-    if len(shifts) == 0:
-        return Proof(0.0, upper, 1.0)
-    prices = _prices(problem, shifts, alternatives.weights).reshape(omega.shape)
-    lower = float(alternatives.weights.sum() / (problem.context_probs @ prices.max(axis=1)))
-    return Proof(lower * (1 - charge), upper, 1.0)
-
-
-def policy_information(problem: Problem, gaps: _geometry.Gaps, omega: Floats) -> float:
-    """Least E_ρ[Σ_a ω(x, a) d_{x,a}(θ, θ')] over all alternatives θ'; infinite where there is none."""
-    where = _geometry.full_coordinates(problem)
-    pulls = (problem.context_probs[:, None] * omega).ravel()
-    spread = problem.features.reshape(-1, problem.dim) @ where.basis
-    apart = _geometry.differences(problem, gaps.suboptimal) @ where.basis
-    return least_information(problem, gaps, where, spread, pulls, apart, gaps.suboptimal)
-
-
-def least_information(
     problem: Problem,
     gaps: _geometry.Gaps,
+    policy: Floats,
+    z: float,
+    alternatives: Alternatives,
+    known: _geometry.Whole | None = None,
+) -> Proof:
+    """What a policy ω (rows sum to 1) and alternatives prove about (P_z)."""
+    known = _geometry.whole(problem) if known is None else known
+    omega, off = _policy(policy, problem)
+    mass = z * problem.context_probs
+    information = z * policy_information(problem, gaps, policy, known) * (1 - 4 * EPS)
+    upper = float(mass @ (omega * gaps.values).sum(axis=1))
+    upper *= 1 + gaps.error + 2 * off + upto(omega.size, 1.0)
+    if len(alternatives.weights) == 0:
+        return Proof(0.0, upper, information)
+    cuts = _cuts(problem, gaps, known.frame, _geometry.no_span(problem.dim), alternatives)
+    prices = _prices(known.frame, cuts, slice(None)) / (2 * problem.noise_std**2) * (1 + 8 * EPS)
+    least = gaps.values * (1 - gaps.error - 4 * EPS)
+    terms = mass * (least - prices.reshape(omega.shape)).min(axis=1)
+    total = float(cuts.weights.sum())
+    size = total + float(np.abs(terms).sum())
+    lower = total + float(terms.sum()) - upto(len(terms) + len(cuts.weights), size)
+    return Proof(max(0.0, lower), upper, information)
+
+
+def prove_least(
+    problem: Problem,
+    gaps: _geometry.Gaps,
+    policy: Floats,
+    alternatives: Alternatives,
+    known: _geometry.Whole | None = None,
+) -> Proof:
+    """What a policy ω (rows sum to 1) and alternatives prove about z_min; `information` is 1 by definition."""
+    known = _geometry.whole(problem) if known is None else known
+    worst = policy_information(problem, gaps, policy, known)
+    upper = (1 + 4 * EPS) / worst if worst > 0 else np.inf
+    if len(alternatives.weights) == 0:
+        return Proof(0.0, upper, 1.0)
+    cuts = _cuts(problem, gaps, known.frame, _geometry.no_span(problem.dim), alternatives)
+    prices = _prices(known.frame, cuts, slice(None)).reshape(policy.shape)
+    size = float(problem.context_probs @ prices.max(axis=1))
+    total = 2 * problem.noise_std**2 * float(cuts.weights.sum())
+    lower = total / size * (1 - upto(len(policy) + len(cuts.weights), 1.0)) if size > 0 else 0.0
+    return Proof(lower, upper, 1.0)
+
+
+def policy_information(
+    problem: Problem, gaps: _geometry.Gaps, policy: Floats, known: _geometry.Whole | None = None
+) -> float:
+    """Least E_ρ[Σ_a ω(x, a) d_{x,a}(θ, θ')] over all alternatives θ', rounded down; infinite where there is none.
+
+    It holds for the policy as it is and for its rows divided by what they exactly sum to.
+    """
+    known = _geometry.whole(problem) if known is None else known
+    omega, off = _policy(policy, problem)
+    pulls = (problem.context_probs[:, None] * omega).ravel() * (1 - 2 * EPS)
+    where, frame = known.where, known.frame
+    spread = where.of(frame.sharp)
+    differences = frame.differences(problem, gaps.suboptimal)
+    least = _least(
+        problem, gaps, frame, where, _geometry.no_span(problem.dim), pulls, spread, np.arange(len(spread)),
+        where.of(differences), norms(differences), gaps.suboptimal,
+    )  # fmt: skip
+    return least * (1 - off)
+
+
+def _least(
+    problem: Problem,
+    gaps: _geometry.Gaps,
+    frame: _geometry.Frame,
     where: _geometry.Coordinates,
-    spread: Floats,
+    span: _geometry.Span,
     pulls: Floats,
-    apart: Floats,
+    spread: Floats,
+    variables: Ints,
+    targets: Floats,
+    widths: Floats,
     pairs: Ints,
     fine: float = 0.0,
 ) -> float:
-    """Information against the closest alternative of every pair, rounding charged.
-
-    With A = diag(√pulls) · spread = QR, information is min ‖Rβ‖² over vᵀβ >= 1, that is 1 / ‖R⁻ᵀv‖²; inside a ball,
-    the dual function at any multiplier κ >= 0 is a true lower bound (weak duality), so its search needs no trust.
+    """Information against the closest alternative of every pair, rounded down; infinity where none has one.
 
     Args:
         problem: the problem.
         gaps: its gaps.
+        frame: units of the features.
         where: coordinates of the alternatives.
+        span: what they are orthogonal to.
+        pulls: of each variable.
         spread: features in these coordinates, shape (variables, k).
-        pulls: of each, shape (variables,).
-        apart: φ* - φ of the pairs in these coordinates, shape (pairs, k).
+        variables: flat indices of the pairs that are pulled.
+        targets: φ* - φ of the pairs in these coordinates, shape (pairs, k).
+        widths: the norms of φ* - φ in the frame's units, shape (pairs,).
         pairs: flat indices of the suboptimal pairs to look at.
         fine: how much information may be lost, relatively, to a simpler charge for rounding.
-
-    Returns:
-        The least over the pairs; infinity where none has an alternative.
 
     """
     if len(pairs) == 0 or where.basis.shape[1] == 0:
         return np.inf
-    unit = np.sqrt(2.0) * problem.noise_std
-    stretch = unit / gaps.values.ravel()[pairs]
-    if np.isinf(where.radius):
-        return float(least_unbounded(spread, pulls, apart, stretch, fine))
-    factor = np.asarray(np.linalg.qr(spread * np.sqrt(pulls)[:, None], mode="r"))
-    k = where.basis.shape[1]
-    if factor.shape[0] < k:
-        factor = np.vstack([factor, np.zeros((k - factor.shape[0], k))])
-    return float(
-        _inside_ball(factor, apart * stretch[:, None], where.centre / unit, where.radius / unit).min()
-    )
+    sizes = frame.sizes[variables]
+    bounds = confusion(spread, sizes, pulls, targets, widths, where.blur, fine)
+    values = gaps.values.ravel()[pairs] * (1 - gaps.error - 4 * EPS)
+    values = np.maximum(values, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        squares = np.where(np.isfinite(bounds), values**2 / bounds * (1 - 8 * EPS), 0.0)
+    ball = make_ball(problem, frame)
+    if ball is not None:
+        scale = float(frame.scale[0])
+        kappa, tau, betas = _multipliers(
+            spread * np.sqrt(pulls)[:, None], targets / values[:, None], where.centre, where.radius
+        )
+        normals = np.asarray(frame.differences(problem, pairs), dtype=np.float64)
+        inside = ball_information(
+            frame.table[variables], sizes, pulls, normals, values, ball, span, kappa / scale**2, tau / values,
+            (betas @ where.basis.T + where.unseen) * scale,
+        )  # fmt: skip
+        missed = furthest(normals, ball, span, where, scale) < values
+        squares = np.where(missed, np.inf, np.maximum(squares, inside))
+    return float(squares.min()) / (2 * problem.noise_std**2) * (1 - 8 * EPS)
 
 
-def _inside_ball(factor: Floats, v: Floats, theta: Floats, radius: float) -> Floats:
-    """Lower bounds on min βᵀMβ s.t. vᵀβ >= 1, ‖θ - β‖ <= R, one for each row of v, by maximising the dual function.
+def make_ball(problem: Problem, frame: _geometry.Frame) -> Ball | None:
+    """The ball of the alternatives in the frame's units, where they are bounded."""
+    if problem.theta_bound is None:
+        return None
+    scale = float(frame.scale[0])
+    spare = Fraction(problem.theta_bound) ** 2 - sum(Fraction(float(value)) ** 2 for value in problem.theta)
+    return Ball(problem.theta * scale, problem.theta_bound * scale, float(spare * Fraction(scale) ** 2))
+
+
+def _multipliers(rows: Floats, v: Floats, theta: Floats, radius: float) -> tuple[Floats, Floats, Floats]:
+    """For min ‖rows β‖² s.t. vᵀβ >= 1, ‖θ - β‖ <= R: multipliers κ of the ball and τ of each row of v, and β(κ).
 
     h(κ) = κ(‖θ‖² - R²) - κ²θᵀA⁻¹θ + max(0, 1 - κθᵀA⁻¹v)² / (vᵀA⁻¹v) with A = M + κI is concave in κ; its best
-    value is found by golden section in log κ. A pair whose half-space misses the ball has no alternative.
+    value is found by golden section in log κ. Nothing here is rounded with care: any multipliers prove something.
     """
+    k = len(theta)
+    factor = np.asarray(np.linalg.qr(rows, mode="r"))
+    if len(factor) < k:
+        factor = np.vstack([factor, np.zeros((k - len(factor), k))])
     _, singular, axes = np.linalg.svd(factor)
     spectrum = singular**2
-    rows, centre = v @ axes.T, axes @ theta
-    reach = v @ theta + radius * np.linalg.norm(v, axis=1)
-    missed = reach <= 1 + 1e-9
-    if spectrum[0] == 0:
-        return np.where(missed, np.inf, 0.0)
-    top = float(spectrum[0])
+    across, centre = v @ axes.T, axes @ theta
+    top = max(float(spectrum[0]), 1e-300)
 
     def dual(log_kappa: Floats) -> Floats:
         kappa = np.exp(log_kappa)
         weight = 1.0 / (spectrum + kappa[:, None])
-        ahead = np.maximum(1 - kappa * ((rows * centre) * weight).sum(axis=1), 0.0)
+        ahead = np.maximum(1 - kappa * ((across * centre) * weight).sum(axis=1), 0.0)
         # κ‖θ‖² - κ²θᵀA⁻¹θ = κ θᵀ M A⁻¹ θ, written without the cancellation.
         inner = kappa * ((centre**2 * spectrum) * weight).sum(axis=1)
-        return np.asarray(inner - kappa * radius**2 + ahead**2 / ((rows**2) * weight).sum(axis=1))
+        return np.asarray(inner - kappa * radius**2 + ahead**2 / ((across**2) * weight).sum(axis=1))
 
     low, high = np.full(len(v), np.log(top) - 46.0), np.full(len(v), np.log(top) + 46.0)
     ratio = (np.sqrt(5.0) - 1) / 2
-    left, right = high - ratio * (high - low), low + ratio * (high - low)
-    at_left, at_right = dual(left), dual(right)
-    for _ in range(80):
-        up = at_left < at_right
-        low, high = np.where(up, left, low), np.where(up, high, right)
+    with np.errstate(all="ignore"):
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         at_left, at_right = dual(left), dual(right)
-    best = np.where(at_left < at_right, right, left)
-    # Rounding is charged as without a ball, at the minimiser of the Lagrangian, plus that of the ball's own term.
-    kappa = np.exp(best)[:, None]
-    weight = 1.0 / (spectrum + kappa)
-    pull = (1 - kappa[:, 0] * (rows * centre * weight).sum(axis=1)) / (rows**2 * weight).sum(axis=1)
-    betas = (kappa * centre + np.maximum(pull, 0.0)[:, None] * rows) * weight
-    value = dual(best) - 16 * _EPS * kappa[:, 0] * (radius**2 + float(centre @ centre))
-    root = np.sqrt(np.maximum(value, 0.0))
-    root -= 4 * len(theta) * _EPS * float(np.linalg.norm(singular)) * np.linalg.norm(betas, axis=1)
-    return np.where(missed, np.inf, np.maximum(root, 0.0) ** 2)
+        for _ in range(80):
+            up = at_left < at_right
+            low, high = np.where(up, left, low), np.where(up, high, right)
+            left, right = high - ratio * (high - low), low + ratio * (high - low)
+            at_left, at_right = dual(left), dual(right)
+        kappa = np.exp(np.where(at_left < at_right, right, left))
+        weight = 1.0 / (spectrum + kappa[:, None])
+        pull = (1 - kappa * (across * centre * weight).sum(axis=1)) / (across**2 * weight).sum(axis=1)
+        tau = np.maximum(pull, 0.0)
+        betas = (kappa[:, None] * centre + tau[:, None] * across) * weight
+    return kappa, tau, betas @ axes
 
 
-def _checked(problem: Problem, gaps: _geometry.Gaps, alternatives: Alternatives) -> Floats:
-    """θ - θ', each stretched or shrunk to the nearest that makes its arm exactly as good; ValueError if none is."""
-    if np.any(alternatives.weights < 0) or not np.isfinite(alternatives.weights).all():
+class Cuts(NamedTuple):
+    """Alternatives, in the frame's units: the true one of each is its shift, projected, divided by its reach."""
+
+    shifts: Reals
+    """(alternatives, dim)."""
+    moved: Floats
+    """How far each is at most from its projection on the complement of the span."""
+    reach: Floats
+    """(φ* - φ)ᵀ(θ - θ') / Δ at each alternative's pair, rounded down, > 0."""
+    weights: Floats
+    """0 where rounding leaves it open whether there is such an alternative."""
+
+
+def _cuts(
+    problem: Problem,
+    gaps: _geometry.Gaps,
+    frame: _geometry.Frame,
+    span: _geometry.Span,
+    alternatives: Alternatives,
+) -> Cuts:
+    """The alternatives as far as they are proven to be some; ValueError if one is none."""
+    weights = alternatives.weights
+    if np.any(weights < 0) or not np.isfinite(weights).all():
         raise ValueError("certificate: a weight is negative or not finite")
-    reach = reaches(
-        problem.features, problem.optimal_arms, gaps.values, alternatives.contexts, alternatives.arms,
-        alternatives.shifts,
-    )  # fmt: skip
+    x, a = alternatives.contexts, alternatives.arms
+    there = (x >= 0) & (x < problem.n_contexts) & (a >= 0) & (a < problem.n_arms)
+    cuts, seen, excess = _examine(
+        problem, gaps, frame, span, alternatives.shifts, np.where(there, x * problem.n_arms + a, 0)
+    )
     limit = 0.0 if problem.theta_bound is None else 1 - _SLACK
-    if not np.all(reach > limit):
-        j = int(np.argmin(reach))
+    if not np.all((seen > limit) & there):
+        j = int(np.argmin(np.where(there, seen, -np.inf)))
         raise ValueError(
-            f"certificate: alternative {j} leaves the optimal arm of context {int(alternatives.contexts[j])} the "
-            f"better one by {1 - reach[j]:.3g} of its gap; it is no alternative"
+            f"certificate: alternative {j} leaves the optimal arm of context {int(x[j])} the better one by "
+            f"{1 - seen[j]:.3g} of its gap; it is no alternative"
         )
-    shifts = np.asarray(alternatives.shifts / reach[:, None])
-    if problem.theta_bound is not None and len(shifts):
-        where = _geometry.full_coordinates(problem)
-        norms = np.linalg.norm((problem.theta - shifts) @ where.basis, axis=1)
-        if norms.max() > problem.theta_bound * (1 + _SLACK):
+    if problem.theta_bound is not None:
+        most = float(excess.max()) / float(frame.scale[0]) ** 2
+        if most > 2 * _SLACK * problem.theta_bound**2:
             raise ValueError(
-                f"certificate: an alternative has norm {norms.max():.9g}, over theta_bound {problem.theta_bound:.9g}"
+                f"certificate: an alternative has norm {np.sqrt(problem.theta_bound**2 + most):.9g}, over theta_bound "
+                f"{problem.theta_bound:.9g}"
             )
-    return shifts
+    return cuts._replace(weights=np.where(cuts.weights > 0, weights, 0.0))
 
 
-def _prices(problem: Problem, shifts: Floats, weights: Floats) -> Floats:
-    """p(x, a) = Σ_j w_j d_{x,a}(θ, θ_j'), flat."""
-    means = problem.features.reshape(-1, problem.dim) @ shifts.T
-    return np.asarray((means * means) @ weights / (2 * problem.noise_std**2))
+def counts(
+    problem: Problem,
+    gaps: _geometry.Gaps,
+    frame: _geometry.Frame,
+    span: _geometry.Span | None,
+    shifts: Floats,
+    pairs: Ints,
+) -> NDArray[np.bool_]:
+    """Whether each shift is proven to be that of an alternative which makes its pair's arm as good as the best."""
+    span = _geometry.no_span(problem.dim) if span is None else span
+    cuts, _, _ = _examine(problem, gaps, frame, span, shifts, pairs)
+    return np.asarray(cuts.weights > 0)
+
+
+def _examine(
+    problem: Problem,
+    gaps: _geometry.Gaps,
+    frame: _geometry.Frame,
+    span: _geometry.Span,
+    shifts: Floats,
+    pairs: Ints,
+) -> tuple[Cuts, Floats, Floats]:
+    """Cuts of weight 1, or 0 where one is not proven; their reach as it looks; ‖θ'‖² - bound², rounded up."""
+    sharp = frame.sharp
+    scaled, moved = span.project((shifts * frame.scale).astype(sharp.dtype, copy=False))
+    lengths = norms(scaled)
+    differences = frame.differences(problem, pairs)
+    ahead = np.vecdot(differences, scaled).astype(np.float64)
+    values = gaps.values.ravel()[pairs]
+    with np.errstate(all="ignore"):
+        seen = ahead / values
+        error = norms(differences) * (upto(problem.dim + 1, lengths, unit_of(sharp)) + moved)
+        reach = (ahead - error) / (values * (1 + gaps.error)) * (1 - 8 * EPS)
+    proven = (reach > 0) & np.isfinite(reach)
+    reach = np.where(proven, reach, 1.0)
+    ball = make_ball(problem, frame)
+    excess = np.full(len(shifts), -np.inf)
+    if ball is not None:
+        excess = ball.excess(
+            scaled.astype(np.float64) / reach[:, None], (moved + 2 * EPS * lengths) / reach * (1 + 4 * EPS)
+        )
+        proven &= excess <= 0
+    return Cuts(scaled, moved, reach, proven.astype(np.float64)), seen, excess
+
+
+def _prices(frame: _geometry.Frame, cuts: Cuts, pairs: Ints | slice) -> Floats:
+    """2σ² p(x, a) = Σ_j w_j (φᵀ(θ - θ_j'))², rounded up, of some pairs."""
+    table = frame.sharp[pairs]
+    error = upto(table.shape[1], norms(cuts.shifts), unit_of(table)) + cuts.moved
+    means = np.abs(table @ cuts.shifts.T).astype(np.float64) + frame.sizes[pairs][:, None] * error
+    means /= cuts.reach
+    return np.asarray((means * means) @ cuts.weights * (1 + upto(len(cuts.weights) + 8, 1.0)))
 
 
 def _is_exploration_free(problem: Problem, gaps: _geometry.Gaps) -> bool:
-    known = _geometry.reduce(problem)
-    nothing = np.zeros((0, known.where.basis.shape[1]))
-    information = least_information(
-        problem, gaps, known.where, nothing, np.zeros(0), known.apart, known.pairs
-    )
-    return information == np.inf
+    nothing = np.zeros((problem.n_contexts, problem.n_arms))
+    none = np.zeros(0, dtype=np.int64)
+    evidence = Alternatives(np.zeros((0, problem.dim)), none, none, np.zeros(0))
+    return prove_free(problem, gaps, nothing, evidence).information == np.inf
 
 
 def _nonnegative(name: str, values: Floats, problem: Problem) -> Floats:
@@ -311,8 +427,10 @@ def _nonnegative(name: str, values: Floats, problem: Problem) -> Floats:
     return values
 
 
-def _policy(policy: Floats, problem: Problem) -> Floats:
+def _policy(policy: Floats, problem: Problem) -> tuple[Floats, float]:
+    """The policy, and how far at most a row's sum is from 1."""
     omega = _nonnegative("policy", policy, problem)
-    if np.abs(omega.sum(axis=1) - 1).max() > _SLACK:
+    off = float(np.abs(omega.sum(axis=1) - 1).max())
+    if off > _SLACK:
         raise ValueError("certificate: each row of policy must sum to 1")
-    return omega
+    return omega, off + upto(problem.n_arms, 1.0)
