@@ -12,7 +12,12 @@ CLAIM_FIGURES = 3
 """Of the half-width of an interval that decides: one more than it needs, so that an end near the threshold is seen on
 its side."""
 
-MARKS = {Answer.CONFIRMED: ("✓", "green"), Answer.REFUTED: ("✗", "red"), Answer.UNDECIDED: ("?", "yellow")}
+MARKS = {
+    Answer.CONFIRMED: ("✓", "green"),
+    Answer.REFUTED: ("✗", "red"),
+    Answer.UNDECIDED: ("?", "yellow"),
+    Answer.NOT_TESTABLE: ("=", "dim"),
+}
 
 
 def verdict_table(outcomes: Sequence[Outcome]) -> Table:

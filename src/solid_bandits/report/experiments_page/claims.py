@@ -19,6 +19,7 @@ _VERBS = {
     Answer.CONFIRMED: ("confirms", "confirm"),
     Answer.REFUTED: ("refutes", "refute"),
     Answer.UNDECIDED: ("is undecided", "are undecided"),
+    Answer.NOT_TESTABLE: ("is the same in every run", "are the same in every run"),
 }
 
 
