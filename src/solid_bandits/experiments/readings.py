@@ -47,7 +47,7 @@ def under(results: Results, played: Mapping[str, Played], reading: str) -> Resul
         one = played.get(label, Played(label, reading))
         if one.reading == reading:
             names[label] = one.label
-    return _relabelled(results, names)
+    return only(results, names)
 
 
 def arranged(results: Results, played: Mapping[str, Played], reading: str) -> Results:
@@ -59,11 +59,11 @@ def arranged(results: Results, played: Mapping[str, Played], reading: str) -> Re
             first[label] = one.label
         else:
             last[label] = label
-    return _relabelled(results, first | last)
+    return only(results, first | last)
 
 
-def _relabelled(results: Results, names: Mapping[str, str]) -> Results:
-    """Results of some of the policies, by other labels and in this order."""
+def only(results: Results, names: Mapping[str, str]) -> Results:
+    """Results of some of the policies, label -> new label, in this order."""
 
     def renamed(table: pl.DataFrame) -> pl.DataFrame:
         kept = table.filter(pl.col("policy").is_in(list(names)))
