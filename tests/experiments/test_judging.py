@@ -306,6 +306,8 @@ def test_below():
     for margin, answer in ((0.5, CONFIRMED), (0.15, UNDECIDED), (0.01, REFUTED)):
         verdict = verdict_of(claim_of("below", metric="exploring share", margin=margin), results)
         assert verdict.answer is answer
+        bounded = verdict_of(claim_of("at most", metric="exploring share", margin=margin), results)
+        assert bounded.answer is (CONFIRMED if answer is CONFIRMED else UNDECIDED)
         expected = stats.ttest_1samp(shares, 0).confidence_interval(0.95)
         assert ends(verdict.comparisons[0]) == close(tuple(expected))
 

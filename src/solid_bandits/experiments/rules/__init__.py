@@ -11,6 +11,7 @@ RULES: dict[str, Rule] = {
     "different": ratios.DIFFERENT,
     "between": differences.BETWEEN,
     "below": differences.BELOW,
+    "at most": differences.AT_MOST,
     "often": differences.OFTEN,
     "slowing": differences.SLOWING,
     "growing": growth.GROWING,

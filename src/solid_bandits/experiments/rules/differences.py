@@ -76,6 +76,11 @@ def _below(case: Case) -> Finding:
     return Finding(f"{case.metric} of {case.policy}, {part.label}", estimate, answer)
 
 
+def _at_most(case: Case) -> Finding:
+    found = _below(case)
+    return found._replace(answer=Answer.UNDECIDED) if found.answer is Answer.REFUTED else found
+
+
 def _slowing(case: Case) -> Finding:
     (part,) = case.parts
     what = f"slope of {case.policy} up to {given(case.claim.at / 10)} n - up to {given(case.claim.at)} n, {part.label}"
@@ -149,6 +154,14 @@ BELOW = Rule(
     "of the mean. Confirmed if every interval lies below the margin, refuted if one lies above it, "
     "undecided otherwise.",
     _below,
+    uses_margin=True,
+)
+
+AT_MOST = Rule(
+    "In every part, each policy's mean is below the margin, here an absolute limit, the number being one that bounds "
+    "from above what the claim speaks of. Student's interval of the mean. Confirmed if every interval lies below the "
+    "margin, undecided otherwise.",
+    _at_most,
     uses_margin=True,
 )
 
