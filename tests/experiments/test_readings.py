@@ -13,6 +13,7 @@ from solid_bandits.experiments.outcomes import outcomes
 from solid_bandits.experiments.ranking import ranking
 from solid_bandits.experiments.reader import load
 from solid_bandits.experiments.readings import READINGS, arranged, default_reading, judged, under
+from solid_bandits.policies.solid.constraint import BONUSES
 from solid_bandits.workers import Processes
 
 CONFIRMED, REFUTED, UNDECIDED, NOT_TESTABLE = Answer
@@ -72,6 +73,7 @@ def test_verdicts_belong_to_sentences():
 
 
 def test_the_default_is_that_of_solid():
+    assert READINGS == BONUSES
     assert default_reading(READINGS) == sb.Solid().bonus
     others = [reading for reading in READINGS if reading != sb.Solid().bonus]
     assert default_reading(others) == others[0]

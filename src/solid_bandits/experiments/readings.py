@@ -6,17 +6,20 @@ A policy that an experiment calls "SOLID" is played as "SOLID [theorem]", "SOLID
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from solid_bandits.experiments.judging import judge
 from solid_bandits.experiments.outcome import Claim, Played, Verdict
-from solid_bandits.policies.contract import Policy
-from solid_bandits.policies.solid.constraint import BONUSES
-from solid_bandits.policies.solid.policy import Solid
 from solid_bandits.results import Results
 
-READINGS = BONUSES
+if TYPE_CHECKING:
+    from solid_bandits.policies.contract import Policy
+
+# What of this module is for reports must not load the compiler: `Solid` is imported where it is needed.
+
+READINGS = ("theorem", "plain", "local", "none")
 """All there are, the most literal first."""
 
 
@@ -25,8 +28,10 @@ def played_label(label: str, reading: str) -> str:
     return f"{label} [{reading}]"
 
 
-def under_each(policy: Policy, given: Mapping[str, object], readings: Sequence[str]) -> dict[str, Policy]:
+def under_each(policy: "Policy", given: Mapping[str, object], readings: Sequence[str]) -> "dict[str, Policy]":
     """Reading -> the policy under it; nothing unless its reading is open, `given` being the parameters it was given."""
+    from solid_bandits.policies.solid.policy import Solid
+
     if not isinstance(policy, Solid) or policy.form != "experiments" or "bonus" in given:
         return {}
     return {reading: replace(policy, bonus=reading) for reading in readings}
@@ -36,6 +41,8 @@ def default_reading(readings: Sequence[str]) -> str:
     """The reading of `Solid()`, or the first of those that were played; none if there are none."""
     if not readings:
         return ""
+    from solid_bandits.policies.solid.policy import Solid
+
     usual = Solid().bonus
     return usual if usual in readings else readings[0]
 

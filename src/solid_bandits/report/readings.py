@@ -15,7 +15,7 @@ READINGS_FOLDER = "readings"
 """Within the folder of the figures: those of policies under all readings."""
 
 WORDS = {
-    "theorem": "(2BL/σ²) √γ ‖φ‖, Eq. (gt) as printed",
+    "theorem": "√γ ‖φ‖ times 2BL/σ², Eq. (gt) as printed",
     "plain": "√γ ‖φ‖, without numerical constants",
     "local": "by how much the divergence at the closest alternative can be larger",
     "none": "no bonus",

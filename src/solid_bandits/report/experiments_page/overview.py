@@ -23,7 +23,7 @@ def overview(outcomes: Sequence[Outcome]) -> str:
     return (
         '<section class="readings"><h2>What holds, under which reading</h2>'
         f"{_counts(outcomes)}{f'<p>{escape(words)}</p>' if words else ''}"
-        f'<details class="plain"><summary>Sentence by sentence</summary>{_sentences(outcomes, readings)}</details>'
+        f'<details class="plain" open><summary>Sentence by sentence</summary>{_sentences(outcomes, readings)}</details>'
         f'<p class="note">{escape(note)}</p></section>'
     )
 
@@ -32,10 +32,7 @@ def _counts(outcomes: Sequence[Outcome]) -> str:
     standings = ranking(outcomes)
     if not standings:
         return ""
-    heads = "".join(
-        f'<th scope="col">{head}</th>'
-        for head in ("reading", "the bonus in g", *Answer, "confirmed − refuted")
-    )
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("reading", *Answer, "confirmed − refuted"))
     rows = []
     for one in standings:
         counts = "".join(
@@ -44,7 +41,7 @@ def _counts(outcomes: Sequence[Outcome]) -> str:
         name = f"<b>{one.reading}</b>" if one.reading == usual_reading(outcomes) else one.reading
         total = f"{one.sum:+d}".replace("-", "−")
         rows.append(
-            f'<tr><th scope="row">{name}</th><td class="words">{escape(WORDS[one.reading])}</td>{counts}'
+            f'<tr><th scope="row">{name} <small>{escape(WORDS[one.reading])}</small></th>{counts}'
             f"<td>{total}</td></tr>"
         )
     return _scrolled(
@@ -53,7 +50,7 @@ def _counts(outcomes: Sequence[Outcome]) -> str:
 
 
 def _sentences(outcomes: Sequence[Outcome], readings: Sequence[str]) -> str:
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "sentence", *readings))
+    heads = "".join(f'<th scope="col">{head}</th>' for head in (*readings, "sentence"))
     rows = []
     for ours in (False, True):
         for outcome in outcomes:
@@ -61,8 +58,8 @@ def _sentences(outcomes: Sequence[Outcome], readings: Sequence[str]) -> str:
                 if (sentence.claim.source == OURS) is ours:
                     mark = ' <span class="ours">ours</span>' if ours else ""
                     rows.append(
-                        f'<tr><th scope="row">{escape(outcome.name)} {place}</th>'
-                        f'<td class="words">{escape(sentence.claim.text)}{mark}</td>{_marks(sentence, readings)}</tr>'
+                        f'<tr>{_marks(sentence, readings)}<th scope="row"><small>{escape(outcome.name)} {place}'
+                        f"</small> {escape(sentence.claim.text)}{mark}</th></tr>"
                     )
     return _scrolled("Verdicts, sentence by sentence", f"<tr>{heads}</tr>", "".join(rows))
 
@@ -82,6 +79,6 @@ def _marks(sentence: Sentence, readings: Sequence[str]) -> str:
 
 def _scrolled(what: str, head: str, body: str) -> str:
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{what}"><table class="numbers holds"><thead>'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{what}"><table class="holds"><thead>'
         f"{head}</thead><tbody>{body}</tbody></table></div>"
     )
