@@ -16,7 +16,7 @@ from solid_bandits.report.document.markdown import escaped
 from solid_bandits.report.experiment_figure import experiment_figure
 from solid_bandits.report.experiments_page.data import experiments_data
 from solid_bandits.report.left_open import LEFT_OPEN, NOT_JUDGED
-from solid_bandits.report.readings import chosen_words, main_view, readings_view
+from solid_bandits.report.readings import chosen_words, main_view, readings_view, verdict_under
 from solid_bandits.report.verdicts import MARKS, verdict_table
 
 USUAL = "theorem"
@@ -143,6 +143,20 @@ def test_the_terminal_has_a_column_for_each_reading(toy):
     assert lines[1].split() == ["experiment", *READINGS, "claim"]
     assert lines[3].split()[1:5] == [MARKS[one.answer][0] for one in toy.sentences[0].verdicts.values()]
     assert "local: 0 confirmed, 2 refuted, 0 undecided, 0 not testable" in printed.getvalue()
+
+
+def test_what_was_played_under_one_reading_has_one_verdict(toy):
+    part = make_part({"SOLID": 2.0, "LinUCB": 5.0})
+    part.manifest["configuration"]["policies"]["SOLID"] = {"bonus": "local"}
+    parts = {"x": part}
+    jester = make_outcome(parts, judged([LESS, OTHER], parts, (), {}), name="jester", title="Jester")
+    on_solid, other = jester.sentences
+    marks = {reading: verdict_under(jester, on_solid, reading) for reading in READINGS}
+    assert [reading for reading, verdict in marks.items() if verdict is not None] == ["local"]
+    assert all(verdict_under(jester, other, reading) is not None for reading in READINGS)
+    screen = document([toy, jester], {}).split("## Figures")[0]
+    (row,) = [cells(line) for line in screen.splitlines() if "jester 1" in line]
+    assert row[2:] == ["", "", "✓", ""]
 
 
 def test_the_page_hides_the_other_readings_at_first(toy):

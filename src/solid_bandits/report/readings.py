@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from solid_bandits.experiments.names import ALL
-from solid_bandits.experiments.outcome import Outcome, Played
+from solid_bandits.experiments.outcome import Outcome, Played, Sentence, Verdict
 from solid_bandits.experiments.ranking import Standing, counted
 from solid_bandits.experiments.readings import READINGS, default_reading, only, played_label, under
 
@@ -31,6 +31,17 @@ def all_readings(outcomes: Sequence[Outcome]) -> list[str]:
 def usual_reading(outcomes: Sequence[Outcome]) -> str:
     """The reading of the figures; empty where nothing was played under several."""
     return default_reading(all_readings(outcomes))
+
+
+def verdict_under(outcome: Outcome, sentence: Sentence, reading: str) -> Verdict | None:
+    """What a column of readings says to a sentence; nothing where its SOLID was played under another one only."""
+    if reading and not outcome.readings:
+        named = {*sentence.claim.policies, *sentence.claim.against}
+        given = [results.manifest["configuration"]["policies"] for results in outcome.parts.values()]
+        played = {one[label].get("bonus") for one in given for label in named & one.keys()} - {None}
+        if played and reading not in played:
+            return None
+    return sentence.under(reading)
 
 
 def main_view(outcome: Outcome) -> Outcome:

@@ -7,7 +7,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from solid_bandits.experiments.outcome import Answer, Outcome
-from solid_bandits.report.readings import all_readings
+from solid_bandits.report.readings import all_readings, verdict_under
 
 CLAIM_FIGURES = 3
 """Of the half-width of an interval that decides: one more than it needs, so that an end near the threshold is seen on
@@ -36,7 +36,7 @@ def verdict_table(outcomes: Sequence[Outcome]) -> Table:
         for sentence in outcome.sentences:
             cells = []
             for reading in counts:
-                verdict = sentence.under(reading)
+                verdict = verdict_under(outcome, sentence, reading)
                 if verdict is None:
                     cells.append(Text())
                     continue

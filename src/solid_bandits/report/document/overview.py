@@ -7,7 +7,7 @@ from solid_bandits.experiments.outcome import OURS, Answer, Outcome
 from solid_bandits.experiments.ranking import ranking
 from solid_bandits.report.document.markdown import escaped, table
 from solid_bandits.report.left_open import LEFT_OPEN, NOT_JUDGED
-from solid_bandits.report.readings import WORDS, all_readings, chosen_words, usual_reading
+from solid_bandits.report.readings import WORDS, all_readings, chosen_words, usual_reading, verdict_under
 from solid_bandits.report.verdicts import MARKS, legend
 
 
@@ -79,7 +79,7 @@ def _rows(outcomes: Sequence[Outcome], readings: Sequence[str], ours: bool) -> l
     for outcome in outcomes:
         for place, sentence in enumerate(outcome.sentences, start=1):
             if (sentence.claim.source == OURS) is ours:
-                verdicts = [sentence.under(reading) for reading in readings]
+                verdicts = [verdict_under(outcome, sentence, reading) for reading in readings]
                 marks = [MARKS[one.answer][0] if one is not None else "" for one in verdicts]
                 rows.append([f"{escaped(outcome.name)} {place}", escaped(sentence.claim.text), *marks])
     return rows

@@ -6,7 +6,7 @@ from html import escape
 from solid_bandits.experiments.outcome import OURS, Answer, Outcome, Sentence
 from solid_bandits.experiments.ranking import ranking
 from solid_bandits.report.experiments_page.claims import SIGNS, kind
-from solid_bandits.report.readings import WORDS, all_readings, chosen_words, usual_reading
+from solid_bandits.report.readings import WORDS, all_readings, chosen_words, usual_reading, verdict_under
 from solid_bandits.report.verdicts import legend
 
 
@@ -57,17 +57,17 @@ def _sentences(outcomes: Sequence[Outcome], readings: Sequence[str]) -> str:
             for place, sentence in enumerate(outcome.sentences, start=1):
                 if (sentence.claim.source == OURS) is ours:
                     mark = ' <span class="ours">ours</span>' if ours else ""
-                    rows.append(
-                        f'<tr>{_marks(sentence, readings)}<th scope="row"><small>{escape(outcome.name)} {place}'
-                        f"</small> {escape(sentence.claim.text)}{mark}</th></tr>"
-                    )
+                    marks = _marks(outcome, sentence, readings)
+                    number = f"<small>{escape(outcome.name)} {place}</small>"
+                    text = f"{number} {escape(sentence.claim.text)}{mark}"
+                    rows.append(f'<tr>{marks}<th scope="row">{text}</th></tr>')
     return _scrolled("Verdicts, sentence by sentence", f"<tr>{heads}</tr>", "".join(rows))
 
 
-def _marks(sentence: Sentence, readings: Sequence[str]) -> str:
+def _marks(outcome: Outcome, sentence: Sentence, readings: Sequence[str]) -> str:
     cells = []
     for reading in readings:
-        verdict = sentence.under(reading)
+        verdict = verdict_under(outcome, sentence, reading)
         if verdict is None:
             cells.append("<td></td>")
         else:
