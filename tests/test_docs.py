@@ -157,6 +157,20 @@ def test_the_table_of_rules_is_the_codes():
     assert (DOCS / "_tables" / "rules.md").read_text(encoding="utf-8") == expected
 
 
+def test_the_tables_of_what_is_open_are_the_codes():
+    from solid_bandits.report.left_open import LEFT_OPEN, NOT_JUDGED
+
+    for name, heads, rows in (
+        ("left-open", "| open | here |", LEFT_OPEN),
+        ("not-judged", "| sentence | why |", NOT_JUDGED),
+    ):
+        lines = [
+            f"| {key} | {value} |".replace("|A|", r"\|A\|").replace("*", r"\*") for key, value in rows.items()
+        ]
+        expected = "\n".join([heads, "|---|---|", *lines]) + "\n"
+        assert (DOCS / "_tables" / f"{name}.md").read_text(encoding="utf-8") == expected
+
+
 def test_the_example_of_an_experiment_is_one(tmp_path):
     text = (DOCS / "experiments.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)

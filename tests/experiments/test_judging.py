@@ -18,6 +18,7 @@ from solid_bandits.statistics.estimate import Estimate
 
 HORIZON = 1000
 CONFIRMED, REFUTED, UNDECIDED = Answer.CONFIRMED, Answer.REFUTED, Answer.UNDECIDED
+NOT_TESTABLE = Answer.NOT_TESTABLE
 
 
 def from_finals(**finals) -> Results:
@@ -43,13 +44,13 @@ def close(value):
     return pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
-def diagnostics_of(statistics) -> pl.DataFrame:
+def diagnostics_of(statistics, column="statistic", kind=float) -> pl.DataFrame:
     rows = [
-        {"policy": policy, "run": run, "step": 1000, "statistic": value}
+        {"policy": policy, "run": run, "step": 1000, column: value}
         for policy, values in statistics.items()
         for run, value in enumerate(values)
     ]
-    return pl.DataFrame(rows, schema={"policy": str, "run": int, "step": int, "statistic": float})
+    return pl.DataFrame(rows, schema={"policy": str, "run": int, "step": int, column: kind})
 
 
 def test_information_is_read_from_diagnostics_and_may_be_missing():
@@ -98,13 +99,13 @@ def test_no_nan_travels(rule, hole):
 
 @pytest.mark.parametrize("rule", BY_METRIC)
 def test_one_run_gives_a_number_but_no_verdict(rule):
-    results = from_finals(A=[5.0], B=[1.0], C=[9.0])
+    results, others = from_finals(A=[5.0], B=[1.0], C=[9.0]), from_finals(A=[6.0], B=[3.0], C=[9.0])
     verdict = verdict_of(
         claim_of(
             rule, against=OTHERS[RULES[rule].against], parts=("x", "y") if RULES[rule].across else ("x",)
         ),
         x=results,
-        y=results,
+        y=others,
     )
     (comparison,) = verdict.comparisons
     assert comparison.estimate.value is not None
@@ -161,16 +162,26 @@ def test_beside_does_not_count():
     assert both.answer is REFUTED
 
 
-def test_equal_policies_are_similar_and_neither_less_nor_more():
-    values = noisy(0.3)
-    results = from_finals(A=values, B=values)
-    for rule in ("less", "more"):
-        (comparison,) = verdict_of(claim_of(rule, against=("B",)), results).comparisons
-        assert comparison.estimate == (0, 0, 0)
-        assert comparison.answer is REFUTED  # they never differ: no need for more runs
-    assert verdict_of(claim_of("similar", against=("B",)), results).answer is CONFIRMED
-    nothing = from_finals(A=np.zeros(4), B=np.zeros(4))  # no regret at all: 0 / 0
-    assert verdict_of(claim_of("similar", against=("B",)), nothing).answer is CONFIRMED
+@pytest.mark.parametrize("values", [noisy(0.3), noisy(0.3, runs=1), np.zeros(4)])
+@pytest.mark.parametrize("rule", [rule for rule in BY_METRIC if RULES[rule].against or RULES[rule].across])
+def test_what_is_the_same_in_every_run_is_not_testable(rule, values):
+    results = from_finals(A=values, B=values, C=values + 1)
+    claim = claim_of(rule, against=OTHERS[RULES[rule].against], parts=("x", "y"))
+    verdict = verdict_of(claim, x=results, y=results)
+    if rule == "factor below" and not values.any():  # no regret at all: 0 / 0
+        assert verdict.answer is UNDECIDED
+        return
+    assert verdict.answer is NOT_TESTABLE
+    for comparison in verdict.comparisons:
+        assert comparison.what.endswith("(the same in every run)")
+        assert comparison.estimate.value == comparison.estimate.low == comparison.estimate.high
+
+
+def test_one_comparison_that_differs_can_still_refute():
+    values = noisy(1.0)
+    results = from_finals(A=values, B=values, C=values + 1, D=values - 1)
+    for others, answer in ((("B", "C"), NOT_TESTABLE), (("B", "D"), REFUTED), (("C",), CONFIRMED)):
+        assert verdict_of(claim_of("less", against=others), results).answer is answer
 
 
 def test_rounding_is_no_difference():
@@ -178,7 +189,7 @@ def test_rounding_is_no_difference():
     results = from_finals(A=values, B=values * (1 + 1e-12), C=values * 1.001)
     (comparison,) = verdict_of(claim_of("less", against=("B",)), results).comparisons
     assert comparison.estimate == (0, 0, 0)
-    assert comparison.answer is REFUTED
+    assert comparison.answer is NOT_TESTABLE
     assert verdict_of(claim_of("less", against=("C",)), results).comparisons[0].estimate.value > 0
 
 
@@ -295,6 +306,8 @@ def test_below():
     for margin, answer in ((0.5, CONFIRMED), (0.15, UNDECIDED), (0.01, REFUTED)):
         verdict = verdict_of(claim_of("below", metric="exploring share", margin=margin), results)
         assert verdict.answer is answer
+        bounded = verdict_of(claim_of("at most", metric="exploring share", margin=margin), results)
+        assert bounded.answer is (CONFIRMED if answer is CONFIRMED else UNDECIDED)
         expected = stats.ttest_1samp(shares, 0).confidence_interval(0.95)
         assert ends(verdict.comparisons[0]) == close(tuple(expected))
 
@@ -419,7 +432,69 @@ def test_gap_grows_on_paired_differences():
     assert verdict.answer is CONFIRMED
     assert judge(claim_of("gap grows", against=("B",), parts=("1", "0")), parts).answer is REFUTED
     same = judge(claim_of("gap grows", against=("B",)), {"0": parts["0"], "again": parts["0"]})
-    assert same.answer is UNDECIDED
+    assert same.answer is NOT_TESTABLE
+
+
+@pytest.mark.parametrize(
+    ("last", "spread", "answer"),
+    [(30, 1, CONFIRMED), (50, 1, REFUTED), (39, 20, UNDECIDED), (5, 1, CONFIRMED)],
+)
+def test_the_factor_lies_below_its_limit(last, spread, answer):
+    first, last = noisy(10, 50, seed=26), noisy(last, 50, spread, seed=27)
+    claim = claim_of("factor below", margin=4.0)
+    verdict = judge(claim, {"one": from_finals(A=first), "two": from_finals(A=last)})
+    (comparison,) = verdict.comparisons
+    assert verdict.answer is answer
+    assert comparison.estimate.value == close(last.mean() / first.mean())
+    half = stats.norm.ppf(0.975) * math.hypot(*(stats.sem(one) / one.mean() for one in (first, last)))
+    log = math.log(comparison.estimate.value)
+    assert np.log(ends(comparison)) == pytest.approx((log - half, log + half), abs=0.05 * half)
+
+
+@pytest.mark.parametrize(
+    ("leads", "answer"),
+    [
+        ((5, 5, 5), CONFIRMED),
+        ((5, 5, -5), CONFIRMED),
+        ((5, 0.01, 0.01), UNDECIDED),
+        ((5, -5, -5), REFUTED),
+        ((0, 0, 5), NOT_TESTABLE),
+    ],
+)
+def test_often_is_more_than_half_of_the_parts(leads, answer):
+    parts = {}
+    for place, lead in enumerate(leads):
+        a = noisy(10, seed=place)
+        b = a + (noisy(lead, seed=place + 50) if lead else 0)
+        parts[str(place)] = from_finals(A=a, B=b, C=a + 9, D=a - 9)
+    verdict = judge(claim_of("often", against=("B", "C"), beside=("D",)), parts)
+    counted, beside = verdict.comparisons
+    assert verdict.answer is counted.answer is answer
+    assert counted.estimate.value == leads.count(5) / len(leads)
+    assert not beside.counted
+    assert beside.answer is REFUTED
+
+
+def test_slowing_is_a_slope_that_falls():
+    curves = {"log": 3 * np.log(STEPS), "less": 3 * np.sqrt(np.log(STEPS)), "more": np.sqrt(STEPS)}
+    noise = 1 + 0.01 * np.random.default_rng(28).normal(size=(20, 1))
+    results = from_curves({policy: noise * curve for policy, curve in curves.items()})
+    answers = {
+        policy: verdict_of(claim_of("slowing", policies=(policy,)), results).answer for policy in curves
+    }
+    assert answers == {"log": NOT_TESTABLE, "less": CONFIRMED, "more": REFUTED}
+
+
+def test_the_distance_to_uniform_is_read_from_omega():
+    omegas = {"A": [[1.0, 0, 0, 0, 0, 1.0]] * 2, "B": [[1 / 3] * 6, [0.5, 0.5, 0, 1 / 3, 1 / 3, 1 / 3]]}
+    diagnostics = diagnostics_of(omegas, "omega", pl.List(pl.Float64))
+    results = from_curves({policy: np.ones((2, len(STEPS))) for policy in "AB"}, diagnostics=diagnostics)
+    (comparison,) = verdict_of(
+        claim_of("more", metric="distance to uniform", against=("B",)), results
+    ).comparisons
+    assert comparison.estimate.value == close(2 / 3 - (0 + 1 / 6) / 2)
+    without = replace(results, diagnostics=None)
+    assert verdict_of(claim_of("below", metric="distance to uniform"), without).answer is UNDECIDED
 
 
 # --- linear runs, the bound, time ---------------------------------------------------------------------------
@@ -523,6 +598,8 @@ def test_together():
     assert together(comparisons(CONFIRMED, CONFIRMED)) is CONFIRMED
     assert together(comparisons(CONFIRMED, UNDECIDED)) is UNDECIDED
     assert together(comparisons(UNDECIDED, REFUTED, CONFIRMED)) is REFUTED
+    assert together(comparisons(CONFIRMED, UNDECIDED, NOT_TESTABLE)) is NOT_TESTABLE
+    assert together(comparisons(REFUTED, NOT_TESTABLE)) is REFUTED
     assert together(comparisons(CONFIRMED, beside=(REFUTED, UNDECIDED))) is CONFIRMED
     assert together(comparisons(beside=(CONFIRMED,))) is UNDECIDED
 

@@ -11,6 +11,7 @@ from solid_bandits.experiments.estimate import experiment_seconds
 from solid_bandits.experiments.experiment import NewEachRun
 from solid_bandits.experiments.names import ALL
 from solid_bandits.experiments.reader import load
+from solid_bandits.experiments.readings import READINGS
 
 GOOD = """
 title = "Mine"
@@ -226,12 +227,16 @@ def test_the_toy_and_the_random_problems_are_the_papers():
     toy = load("toy", "paper")
     assert [part.plan.problem.context_probs[0] for part in toy.parts] == pytest.approx([0.5, 0.9, 0.99])
     assert {part.plan.problem.noise_std for part in toy.parts} == {0.5}
-    assert toy.parts[0].plan.policies["SOLID"] == sb.Solid()
+    assert toy.readings == READINGS
+    for reading in READINGS:
+        assert toy.parts[0].plan.policies[f"SOLID [{reading}]"] == sb.Solid(bonus=reading)
     random = load("random", "paper")
     for part, arms in zip(random.parts, (4, 8, 16, 32), strict=True):
         problem = part.plan.problem_of(5)
         assert (problem.n_contexts, problem.n_arms, problem.dim, problem.noise_std) == (4, arms, 8, 1.0)
-        assert part.plan.policies["SOLID"] == sb.Solid.paper_random(arms)
+        for reading in READINGS:
+            expected = replace(sb.Solid.paper_random(arms), bonus=reading)
+            assert part.plan.policies[f"SOLID [{reading}]"] == expected
         assert ("OAM, every round" in part.plan.policies) == (arms <= 8)
         assert part.plan.policies["OAM"].resolve_every == 100
 
@@ -250,18 +255,68 @@ def test_the_ablations_change_one_thing_each():
         "ablation-exploit-test": {"test"},
     }
     for name, allowed in switched.items():
-        printed, without_bonus = set(), set()
+        changed = set()
         for part in load(name).parts:
             assert part.plan.problem.noise_std == 1.0
-            changed = without_bonus if "no bonus in g" in part.label else printed
             for policy in part.plan.policies.values():
                 if isinstance(policy, sb.Solid):
                     changed |= {
                         key for key, value in policy.describe().items() if value != defaults.describe()[key]
                     }
-        assert printed == allowed
-        both = name not in ("ablation-policy-step", "ablation-tracking", "ablation-exploit-test")
-        assert without_bonus == (allowed | {"bonus"} if both else set())
+        assert changed == allowed | {"bonus"}
+
+
+OPEN = 'readings = ["none", "plain"]'
+
+
+def test_a_policy_whose_reading_is_open_is_played_under_each(folder):
+    text = (
+        GOOD.replace("seed = 2", f"seed = 2\n{OPEN}")
+        + """
+[[policy]]
+label = "SOLID, fixed"
+name = "solid"
+parameters = { bonus = "local" }
+"""
+    )
+    experiment = load(written(folder, text))
+    assert experiment.readings == ("none", "plain")
+    policies = experiment.parts[0].plan.policies
+    assert list(policies) == ["SOLID [none]", "SOLID [plain]", "TS", "Greedy", "SOLID, fixed"]
+    assert policies["SOLID [none]"] == sb.Solid(z0=5.0, bonus="none")
+    assert policies["SOLID, fixed"] == sb.Solid(bonus="local")
+    assert experiment.played == {
+        "SOLID [none]": ("SOLID", "none"),
+        "SOLID [plain]": ("SOLID", "plain"),
+    }
+    # Claims keep the labels of the file.
+    assert experiment.claims == load(written(folder, GOOD)).claims
+    assert load(written(folder, GOOD)).readings == ()
+
+
+@pytest.mark.parametrize(
+    ("readings", "message"),
+    [
+        (
+            '["plan"]',
+            "readings must be one of theorem, plain, local, none, got 'plan'; did you mean 'plain'?",
+        ),
+        ('["plain", "plain"]', "readings must name each reading once, got 'plain' twice"),
+        ('"plain"', "readings must be a list, got 'plain'"),
+    ],
+)
+def test_readings_that_are_none(folder, readings, message):
+    text = GOOD.replace("seed = 2", f"seed = 2\nreadings = {readings}")
+    with pytest.raises(ValueError, match="line 6: ") as caught:
+        load(written(folder, text))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("label", ["SOLID", "SOLID [plain]"])
+def test_labels_of_readings_are_taken(folder, label):
+    text = GOOD.replace("seed = 2", f"seed = 2\n{OPEN}").replace('label = "TS"', f'label = "{label}"')
+    with pytest.raises(ValueError, match="label must differ from other policies'"):
+        load(written(folder, text.split("[[claim]]")[0]))
 
 
 def test_a_new_problem_in_each_run_is_the_same_in_every_process():

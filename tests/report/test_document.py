@@ -192,8 +192,8 @@ def test_verdicts_are_counted():
     ]
     text = document([make_outcome({"x": make_part(FOUR)}, verdicts)] * 2, {})
     heads, *rows = table_with(text, "claims")
-    assert heads == ["claims", "confirmed", "refuted", "undecided", "all"]
-    assert [row[1:] for row in rows] == [["6", "2", "0", "8"], ["0", "0", "2", "2"]]
+    assert heads == ["claims", "confirmed", "refuted", "undecided", "not testable", "all"]
+    assert [row[1:] for row in rows] == [["6", "2", "0", "0", "8"], ["0", "0", "2", "0", "2"]]
 
 
 def test_claims_are_shown_with_source_numbers_and_rule():

@@ -174,8 +174,10 @@ def _report(out: Path) -> None:
     from rich.console import Console
 
     from solid_bandits.experiments.outcomes import outcomes
+    from solid_bandits.experiments.ranking import ranking
     from solid_bandits.report.directory import write_report
-    from solid_bandits.report.verdicts import verdict_table
+    from solid_bandits.report.readings import chosen_words
+    from solid_bandits.report.verdicts import legend, verdict_table
 
     found = outcomes(out)
     if not found:
@@ -183,4 +185,7 @@ def _report(out: Path) -> None:
     written = write_report(found, out)
     console = Console()
     console.print(verdict_table(found))
+    words = chosen_words(found, ranking(found))
+    if words:
+        console.print(f"{legend()} {words}", highlight=False, soft_wrap=True, markup=False)
     console.print(f"written to {out}/: {', '.join(written)}", highlight=False, soft_wrap=True)

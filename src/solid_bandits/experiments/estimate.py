@@ -24,6 +24,9 @@ _COSTS = {
     "OAM": (0.3, 0.0, 0.08),
 }
 
+DIAGNOSTICS_SECONDS = 0.1
+"""What a run takes to record diagnostics at its checkpoints, whose number hardly depends on the horizon."""
+
 
 def step_seconds(policy: Policy, problem: Problem) -> float:
     """CPU seconds of a step, roughly."""
@@ -38,7 +41,11 @@ def step_seconds(policy: Policy, problem: Problem) -> float:
 def plan_seconds(plan: Plan) -> dict[str, float]:
     """CPU seconds of one run, label -> seconds."""
     problem = plan.problem_of(0)
-    return {label: plan.horizon * step_seconds(policy, problem) for label, policy in plan.policies.items()}
+    recording = DIAGNOSTICS_SECONDS if plan.diagnostics else 0.0
+    return {
+        label: plan.horizon * step_seconds(policy, problem) + recording
+        for label, policy in plan.policies.items()
+    }
 
 
 def task_seconds(plan: Plan, task: Block | str) -> float:

@@ -6,11 +6,11 @@
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from solid_bandits import problems
-from solid_bandits.experiments.outcome import Claim
+from solid_bandits.experiments.outcome import Claim, Played
 from solid_bandits.problem import Problem
 from solid_bandits.simulation import Plan
 
@@ -45,6 +45,10 @@ class Experiment:
     scale: str
     parts: tuple[Part, ...]
     claims: tuple[Claim, ...]
+    readings: tuple[str, ...] = ()
+    """Those of SOLID that are played, if the file asks for several."""
+    played: Mapping[str, Played] = field(default_factory=dict)
+    """The labels of policies under readings, and what they are."""
 
     @property
     def steps(self) -> int:

@@ -1,8 +1,9 @@
 """Verdicts on claims: computed from results by stated rules, never typed.
 
-A rule turns a claim into numbers with intervals (`Comparison`), each of which confirms the claim, refutes it
-or leaves it undecided; one function adds them up. Nothing is simulated here. A false verdict is to be rare
-over the whole claim, not for each number: the intervals that count share an error of 5% (Bonferroni).
+A rule turns a claim into numbers with intervals (`Comparison`), each of which confirms the claim, refutes it,
+leaves it undecided, or is the same in every run and can say nothing; one function adds them up. Nothing is simulated
+here. A false verdict is to be rare over the whole claim, not for each number: the intervals that count share an error
+of 5% (Bonferroni).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,9 @@ def judge(claim: Claim, parts: Mapping[str, Results]) -> Verdict:
     check_claim(claim, {label: results.policies for label, results in parts.items()})
     rule = RULES[claim.rule]
     named = tuple(Part(label, parts[label]) for label in claim.parts or parts)
-    scopes = [(named[0], named[-1])] if rule.across else [(part,) for part in named]
+    scopes: list[tuple[Part, ...]] = [(part,) for part in named]
+    if rule.whole or rule.across:
+        scopes = [named if rule.whole else (named[0], named[-1])]
     subjects = list(_subjects(claim, rule))
     # Counted before anything is read: a number that turns out to be missing does not widen the others' share.
     counted = len(scopes) * sum(counts for _, _, counts in subjects)
@@ -38,10 +41,11 @@ def judge(claim: Claim, parts: Mapping[str, Results]) -> Verdict:
 
 
 def together(comparisons: Sequence[Comparison]) -> Answer:
-    """Add up those that count: refuted if one is, confirmed if all are, undecided otherwise."""
+    """Add up those that count: refuted if one is, else not testable if one is, confirmed if all are, else undecided."""
     answers = [comparison.answer for comparison in comparisons if comparison.counted]
-    if Answer.REFUTED in answers:
-        return Answer.REFUTED
+    for answer in (Answer.REFUTED, Answer.NOT_TESTABLE):
+        if answer in answers:
+            return answer
     if answers and all(answer is Answer.CONFIRMED for answer in answers):
         return Answer.CONFIRMED
     return Answer.UNDECIDED
@@ -56,7 +60,8 @@ def _subjects(claim: Claim, rule: Rule) -> Iterator[tuple[str, tuple[str, ...], 
         yield "", (), True
     for policy in claim.policies:
         if rule.against == 1:
-            yield from ((policy, (other,), True) for other in claim.against)
+            counted = [claim.against] if rule.whole else [(other,) for other in claim.against]
+            yield from ((policy, others, True) for others in counted)
             yield from ((policy, (other,), False) for other in claim.beside)
         else:
             yield policy, claim.against, True

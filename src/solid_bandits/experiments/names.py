@@ -18,6 +18,7 @@ NAMES = (
     "ablation-exploit-test",
     "end-of-optimism",
     "asymptotics",
+    "asymptotics-random",
     "jester",
 )
 

@@ -1,8 +1,9 @@
 """What an experiment gave: its results part by part, and the verdicts on the paper's claims about it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from solid_bandits._types import Plain
 from solid_bandits.results import Results
@@ -58,6 +59,8 @@ class Answer(StrEnum):
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
     UNDECIDED = "undecided"
+    NOT_TESTABLE = "not testable"
+    """What is compared is the same in every run: evidence of nothing."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ class Verdict:
     rule: str
     """The rule in words, margins and levels included."""
     comparisons: tuple[Comparison, ...]
+    reading: str = ""
+    """The reading of SOLID under which it holds; empty where the claim is not on a policy with several."""
 
     @property
     def counted(self) -> list[Comparison]:
@@ -97,6 +102,25 @@ class Verdict:
     def deciding(self) -> list[Comparison]:
         """The comparisons that made the verdict what it is."""
         return [one for one in self.counted if one.answer == self.answer] or self.counted
+
+
+class Played(NamedTuple):
+    """A policy under one of its readings."""
+
+    label: str
+    """What the experiment calls it."""
+    reading: str
+
+
+class Sentence(NamedTuple):
+    """A claim with its verdicts, reading -> verdict; the reading is empty where there is but one verdict."""
+
+    claim: Claim
+    verdicts: dict[str, Verdict]
+
+    def under(self, reading: str) -> Verdict | None:
+        """The verdict under a reading; that of all readings where the claim does not depend on them."""
+        return self.verdicts.get(reading, self.verdicts.get(""))
 
 
 @dataclass(frozen=True)
@@ -112,7 +136,10 @@ class Outcome:
             seed, policies), `manifest["seconds"]` CPU seconds per policy, and `manifest["lower_bound"]` v*:
             {"value", "lower", "upper"} (means over runs where each run has its own problem; a single problem also
             has "allocation", contexts x arms), or {"reason"} where there is none.
-        verdicts: one per claim.
+        verdicts: one per claim; one per claim and reading where it is on a policy with several readings.
+        readings: those of SOLID that were played, if several were asked for.
+        reading: the one of them under which labels are plain: that of figures, and of tables where no other is named.
+        played: the labels of policies under readings, and what they are; the others have none.
 
     """
 
@@ -122,6 +149,27 @@ class Outcome:
     scale: str
     parts: dict[str, Results]
     verdicts: tuple[Verdict, ...]
+    readings: tuple[str, ...] = ()
+    reading: str = ""
+    played: Mapping[str, Played] = field(default_factory=dict)
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        """The claims, each with its verdicts."""
+        found: list[Sentence] = []
+        for verdict in self.verdicts:
+            last = found[-1] if found else None
+            if last is None or last.claim != verdict.claim or verdict.reading in last.verdicts:
+                last = Sentence(verdict.claim, {})
+                found.append(last)
+            last.verdicts[verdict.reading] = verdict
+        return found
+
+    @property
+    def usual(self) -> list[Verdict]:
+        """One verdict per claim: that under `reading` where there are several."""
+        found = (sentence.under(self.reading) for sentence in self.sentences)
+        return [verdict for verdict in found if verdict is not None]
 
     @property
     def policies(self) -> list[str]:

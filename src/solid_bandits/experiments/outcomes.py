@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from solid_bandits._files import EXPERIMENT_FILE, FORMAT, MANIFEST_FILE, StoreError, read_json
 from solid_bandits._types import Plain
-from solid_bandits.experiments.judging import judge
 from solid_bandits.experiments.names import NAMES
-from solid_bandits.experiments.outcome import Claim, Outcome
+from solid_bandits.experiments.outcome import Claim, Outcome, Played
+from solid_bandits.experiments.readings import arranged, default_reading, judged
 from solid_bandits.results import Results
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def description(experiment: "Experiment") -> Plain:
         "about": experiment.about,
         "scale": experiment.scale,
         "parts": {part.label: part.slug for part in experiment.parts},
+        "readings": list(experiment.readings),
+        "played": {label: list(one) for label, one in experiment.played.items()},
         "claims": [asdict(claim) for claim in experiment.claims],
     }
 
@@ -44,7 +46,22 @@ def outcomes(out: Path) -> list[Outcome]:
             raise StoreError(
                 f"{os.fspath(path)!r} has claims of another version; rerun the experiment"
             ) from None
-        verdicts = tuple(judge(claim, parts) for claim in claims)
-        found.append(Outcome(about["name"], about["title"], about["about"], about["scale"], parts, verdicts))
+        # Results of a version without readings have none of the two.
+        readings = tuple(about.get("readings", ()))
+        played = {label: Played(*one) for label, one in about.get("played", {}).items()}
+        reading = default_reading(readings)
+        found.append(
+            Outcome(
+                about["name"],
+                about["title"],
+                about["about"],
+                about["scale"],
+                {label: arranged(results, played, reading) for label, results in parts.items()},
+                tuple(judged(claims, parts, readings, played)),
+                readings,
+                reading,
+                {one.label if one.reading == reading else label: one for label, one in played.items()},
+            )
+        )
     order = {name: place for place, name in enumerate(NAMES)}
     return sorted(found, key=lambda one: (order.get(one.name, len(order)), one.name))

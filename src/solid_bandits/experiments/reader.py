@@ -21,7 +21,8 @@ from solid_bandits.experiments.experiment import (
     slugs,
 )
 from solid_bandits.experiments.names import NAMES, OWN, SCALES
-from solid_bandits.experiments.outcome import Claim
+from solid_bandits.experiments.outcome import Claim, Played
+from solid_bandits.experiments.readings import READINGS, played_label, under_each
 from solid_bandits.experiments.source import Source
 from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.naming import find
@@ -77,6 +78,7 @@ _TOP = {
     "runs": int,
     "seed": int,
     "diagnostics": bool,
+    "readings": list,
     "quick": dict,
     "problem": list,
     "policy": list,
@@ -115,11 +117,13 @@ class _Reader:
         self.content = source.content
         self.folder = folder
         self.scale = scale
+        self.played: dict[str, Played] = {}
 
     def experiment(self, name: str, scale: str) -> Experiment:
         with self.source.at():
             _check_table(self.content, _TOP, needed=("horizon", "runs", "problem", "policy"))
             _check.integer("seed", self.content.get("seed", 0), least=0)
+            _check_readings(self.readings)
             for key in ("problem", "policy", "claim"):
                 for table in self.content.get(key, []):
                     if not isinstance(table, dict):
@@ -140,7 +144,12 @@ class _Reader:
             Part(label, plan, slug) for (label, plan), slug in zip(plans.items(), names, strict=True)
         )
         title, about = self.content.get("title", name), self.content.get("about", "")
-        return Experiment(name, title, about, scale, parts, tuple(self.claims(parts)))
+        claims = tuple(self.claims(parts))
+        return Experiment(name, title, about, scale, parts, claims, self.readings, self.played)
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        return tuple(self.content.get("readings", ()))
 
     @property
     def problem_labels(self) -> list[str]:
@@ -226,21 +235,36 @@ class _Reader:
                 self.scale == "quick" and not table.get("quick", True)
             ):
                 continue
-            label = table.get("label", entry.label)
-            with self.source.at("policy", index):
-                if label in found:
-                    raise ArgumentError("label", f"must differ from other policies', got {label!r} again")
+            label, given = table.get("label", entry.label), table.get("parameters", {})
             with self.source.at("policy", index, "parameters"):
-                policy = entry.build(kind, first.n_arms, table.get("parameters", {}))
+                policy = entry.build(kind, first.n_arms, given)
+            here = self.under_readings(label, policy, given)
+            with self.source.at("policy", index):
+                for one in (label, *here):
+                    if one in (*found, *self.plain(found)):
+                        raise ArgumentError("label", f"must differ from other policies', got {one!r} again")
             with self.source.at("policy", index, "name"):
                 # A policy may refuse the problem: say so at its own line.
-                Plan(first, {label: policy}, horizon=1, runs=1, seed=0)
-            found[label] = policy
+                Plan(first, here, horizon=1, runs=1, seed=0)
+            found |= here
         return found
+
+    def under_readings(self, label: str, policy: Policy, given: Plain) -> dict[str, Policy]:
+        """A policy by its label; where its reading is open, once under each reading that the file asks for."""
+        here: dict[str, Policy] = {}
+        for reading, one in under_each(policy, given, self.readings).items():
+            played = played_label(label, reading)
+            self.played[played] = Played(label, reading)
+            here[played] = one
+        return here or {label: policy}
+
+    def plain(self, labels: Iterable[str]) -> list[str]:
+        """What the file calls the policies that are played by these labels."""
+        return list(dict.fromkeys(self.played.get(label, Played(label, "")).label for label in labels))
 
     def claims(self, parts: tuple[Part, ...]) -> Iterator[Claim]:
         """The claims; those that speak of parts or policies that this scale leaves out are left out too."""
-        played = {part.label: list(part.plan.policies) for part in parts}
+        played = {part.label: self.plain(part.plan.policies) for part in parts}
         tables = self.content["policy"]
         named = list(dict.fromkeys(table.get("label", find("name", table["name"]).label) for table in tables))
         left_out = set(named).difference(*played.values())
@@ -281,6 +305,13 @@ def _check_key(what: str, key: str, known: Iterable[str]) -> None:
     except ArgumentError as error:
         error.argument = key  # the line is that of the key itself
         raise
+
+
+def _check_readings(readings: tuple[str, ...]) -> None:
+    for place, reading in enumerate(readings):
+        _check.choice("readings", reading, READINGS)
+        if reading in readings[:place]:
+            raise ArgumentError("readings", f"must name each reading once, got {reading!r} twice")
 
 
 def _check_sizes(sizes: Plain) -> None:

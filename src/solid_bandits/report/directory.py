@@ -10,14 +10,22 @@ from solid_bandits.experiments.outcome import Outcome
 from solid_bandits.report.document import write_document
 from solid_bandits.report.experiment_figure import write_experiment_figure
 from solid_bandits.report.experiments_page import write_experiments_page
+from solid_bandits.report.readings import READINGS_FOLDER, main_view, readings_view
 
 
 def write_report(outcomes: Sequence[Outcome], out: Path) -> list[str]:
-    """Write figures/NAME.png, report.html and report.md into `out`; return what was written."""
+    """Write figures/NAME.png, report.html and report.md into `out`; return what was written.
+
+    The figures are those of `Solid()`'s reading; where there are others, figures/readings/NAME.png compares them.
+    """
     known = facts(outcomes, out)
     (out / FIGURES).mkdir(exist_ok=True)
     for outcome in outcomes:
-        write_experiment_figure(outcome, out / FIGURES / f"{outcome.name}.png")
+        write_experiment_figure(main_view(outcome), out / FIGURES / f"{outcome.name}.png")
+        compared = readings_view(outcome)
+        if compared is not None:
+            (out / FIGURES / READINGS_FOLDER).mkdir(exist_ok=True)
+            write_experiment_figure(compared, out / FIGURES / READINGS_FOLDER / f"{outcome.name}.png")
     write_experiments_page(outcomes, out / "report.html", known)
     write_document(outcomes, out / "report.md", known)
     return ["report.html", "report.md", f"{FIGURES}/"]

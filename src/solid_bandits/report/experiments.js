@@ -4,7 +4,8 @@
   const { config, data, layout, least, most, plain, short, state, theme, ticks } = charts;
   const root = document.documentElement;
   const articles = [...document.querySelectorAll("article")];
-  const hidden = data.experiments.map(() => new Set());
+  // Other readings than that of the figures are there to be asked for.
+  const hidden = data.experiments.map(({ policies }) => new Set(policies.flatMap((one, index) => (one.hidden ? [index] : []))));
   const BOUND = "bound"; // never the key of a policy: those are numbers
   let current = null; // a place in data.experiments; null while the claims are shown
 

@@ -105,12 +105,33 @@ def _late_share(record: Record, policy: str, at: float) -> Floats | None:
     return np.divide(late, last.values, out=np.zeros_like(late), where=last.values > 0)
 
 
+def _distance_to_uniform(record: Record, policy: str, at: float) -> Floats | None:
+    table = record.diagnostics
+    if table is None or "omega" not in table.columns:
+        return None
+    rows = table.filter(pl.col("policy") == policy)
+    distances = [None if omega is None else _from_uniform(omega.to_numpy()) for omega in rows["omega"]]
+    rows = rows.with_columns(pl.Series("distance", distances, dtype=pl.Float64))
+    here = _reading(rows, "distance", policy, at * record.horizon)
+    return None if here is None else here.values
+
+
+def _from_uniform(omega: Floats) -> float:
+    # It sums to 1 in each context, so its sum is the number of contexts.
+    contexts = round(float(omega.sum()))
+    return 0.5 * float(np.abs(omega - contexts / len(omega)).sum()) / contexts
+
+
 METRICS: dict[str, Metric] = {
     "regret": Metric("cumulative regret", _column("regret")),
     "slope": Metric("growth of regret per unit of log t over the last decade before", slope),
     "explored": Metric("exploring rounds up to", _column("explored")),
     "exploring share": Metric("share of exploring rounds among all up to", _exploring_share),
     "multiplier": Metric("SOLID's multiplier λ", _column("multiplier", of_diagnostics=True)),
+    "distance to uniform": Metric(
+        "total variation between SOLID's exploration policy ω and the uniform one, mean over contexts,",
+        _distance_to_uniform,
+    ),
     "information": Metric(
         "the exploitation test's statistic, the distance to the closest alternative,",
         _column("statistic", of_diagnostics=True),

@@ -1,18 +1,34 @@
 """Rules on means within a part, and on differences of them, taken run by run: less, more, between, below."""
 
+from solid_bandits._words import given
 from solid_bandits.experiments.outcome import Answer
-from solid_bandits.experiments.rules.rule import ABOVE_ZERO, Case, Finding, Rule, not_held, opposite, side_of
+from solid_bandits.experiments.rules.rule import (
+    ABOVE_ZERO,
+    Case,
+    Finding,
+    Part,
+    Rule,
+    never_differ,
+    not_held,
+    not_testable,
+    opposite,
+    side_of,
+)
 from solid_bandits.statistics.estimate import UNKNOWN, Estimate
 from solid_bandits.statistics.intervals import student
+from solid_bandits.statistics.metrics import slope
 
 
 def _difference(case: Case, more: str, fewer: str) -> Finding:
     (part,) = case.parts
+    what = f"{case.metric} of {more} - {case.metric} of {fewer}, {part.label}"
     differences = case.differences(part, more, fewer)
-    estimate = UNKNOWN if differences is None else student(differences, case.level)
-    return Finding(
-        f"{case.metric} of {more} - {case.metric} of {fewer}, {part.label}", estimate, side_of(estimate, 0)
-    )
+    if differences is None:
+        return not_held(what)
+    if not differences.any():
+        return not_testable(what, 0.0)
+    estimate = student(differences, case.level)
+    return Finding(what, estimate, side_of(estimate, 0))
 
 
 def _less(case: Case) -> Finding:
@@ -41,6 +57,8 @@ def _between(case: Case) -> Finding:
     values = [difference.value for difference in differences if difference.value is not None]
     if len(values) < 2:
         return not_held(what)
+    if any(sample is not None and not sample.any() for sample in samples):
+        return not_testable(what, 0.0)
     ends = [(low, high) for _, low, high in differences if low is not None and high is not None]
     if len(ends) < 2:
         return Finding(what, Estimate(_inside(*values)), Answer.UNDECIDED)
@@ -56,6 +74,55 @@ def _below(case: Case) -> Finding:
     estimate = UNKNOWN if values is None else student(values, case.level)
     answer = opposite(side_of(estimate, case.claim.margin))
     return Finding(f"{case.metric} of {case.policy}, {part.label}", estimate, answer)
+
+
+def _at_most(case: Case) -> Finding:
+    found = _below(case)
+    return found._replace(answer=Answer.UNDECIDED) if found.answer is Answer.REFUTED else found
+
+
+def _slowing(case: Case) -> Finding:
+    (part,) = case.parts
+    what = f"slope of {case.policy} up to {given(case.claim.at / 10)} n - up to {given(case.claim.at)} n, {part.label}"
+    before, last = (slope(part.results, case.policy, at) for at in (case.claim.at / 10, case.claim.at))
+    if before is None or last is None:
+        return not_held(what)
+    if never_differ(before, last):
+        return not_testable(what, 0.0)
+    estimate = student(before - last, case.level)
+    return Finding(what, estimate, side_of(estimate, 0))
+
+
+def _smallest(case: Case, part: Part, level: float) -> Answer | None:
+    """Whether the policy has less than every other in a part; None where the results do not hold it."""
+    answers = []
+    for other in case.others:
+        differences = case.differences(part, other, case.policy)
+        if differences is None:
+            return None
+        same = not differences.any()
+        answers.append(Answer.NOT_TESTABLE if same else side_of(student(differences, level), 0))
+    for answer in (Answer.REFUTED, Answer.NOT_TESTABLE, Answer.UNDECIDED):
+        if answer in answers:
+            return answer
+    return Answer.CONFIRMED
+
+
+def _often(case: Case) -> Finding:
+    others = "all others" if len(case.others) > 1 else case.others[0]
+    what = f"share of the {len(case.parts)} parts in which {case.metric} of {case.policy} is below {others}"
+    level = 1 - (1 - case.level) / (len(case.parts) * len(case.others))
+    found = [_smallest(case, part, level) for part in case.parts]
+    if None in found:
+        return not_held(what)
+    half = len(found) / 2
+    value = found.count(Answer.CONFIRMED) / len(found)
+    if found.count(Answer.NOT_TESTABLE) >= half:
+        return not_testable(what, value)
+    if found.count(Answer.CONFIRMED) > half:
+        return Finding(what, Estimate(value), Answer.CONFIRMED)
+    refuted = found.count(Answer.REFUTED) >= half
+    return Finding(what, Estimate(value), Answer.REFUTED if refuted else Answer.UNDECIDED)
 
 
 _PAIRED = (
@@ -88,4 +155,28 @@ BELOW = Rule(
     "undecided otherwise.",
     _below,
     uses_margin=True,
+)
+
+AT_MOST = Rule(
+    "In every part, each policy's mean is below the margin, here an absolute limit, the number being one that bounds "
+    "from above what the claim speaks of. Student's interval of the mean. Confirmed if every interval lies below the "
+    "margin, undecided otherwise.",
+    _at_most,
+    uses_margin=True,
+)
+
+SLOWING = Rule(
+    "In every part, the regret of each policy grows more slowly per unit of log t over the last decade than over the "
+    f"decade before: less than logarithmically. Run by run; Student's interval of the mean difference. {ABOVE_ZERO}",
+    _slowing,
+    uses_metric=False,
+)
+
+OFTEN = Rule(
+    "In more than half of the parts, each policy has less than every one that it is set against. Run by run; Student's "
+    "intervals of the mean differences, which share the error. Confirmed if in more than half of the parts all of "
+    "them lie above 0, refuted if in half or more one of them lies at or below 0, undecided otherwise.",
+    _often,
+    against=1,
+    whole=True,
 )

@@ -10,34 +10,52 @@ from solid_bandits.experiments.rules.rule import (
     Finding,
     Part,
     Rule,
+    never_differ,
     not_held,
+    not_testable,
     opposite,
     side_of,
 )
-from solid_bandits.statistics.estimate import UNKNOWN, Estimate
+from solid_bandits.statistics.estimate import Estimate
 from solid_bandits.statistics.intervals import welch
 
 
-def _increase(case: Case, allowed: float = 0.0) -> tuple[str, Estimate]:
-    """Welch's interval of the last part's mean - (1 + `allowed`) times the first one's."""
+def _increase(case: Case, allowed: float = 0.0) -> Finding:
+    """Welch's interval of the last part's mean - (1 + `allowed`) times the first one's, and whether it is above 0."""
     first, last = case.parts
     before, after = case.values(first, case.policy), case.values(last, case.policy)
     times = f"{given(1 + allowed)} × " if allowed else ""
     what = f"{case.metric} of {case.policy}, ({last.label}) - {times}({first.label})"
     if before is None or after is None:
-        return what, UNKNOWN
-    return what, welch(after, (1 + allowed) * before, case.level)
-
-
-def _growing(case: Case) -> Finding:
-    what, estimate = _increase(case)
+        return not_held(what)
+    if never_differ(before, after):
+        return not_testable(what, -allowed * float(before.mean()))
+    estimate = welch(after, (1 + allowed) * before, case.level)
     return Finding(what, estimate, side_of(estimate, 0))
 
 
+def _growing(case: Case) -> Finding:
+    return _increase(case)
+
+
 def _not_growing(case: Case) -> Finding:
-    what, estimate = _increase(case, case.claim.margin)
-    # What has not changed at all has not grown.
-    return Finding(what, estimate, opposite(side_of(estimate, 0)))
+    increase = _increase(case, case.claim.margin)
+    return increase._replace(answer=opposite(increase.answer))
+
+
+def _factor_below(case: Case) -> Finding:
+    first, last = case.parts
+    what = f"factor by which {case.metric} of {case.policy} grows from {first.label} to {last.label}"
+    before, after = (case.values(part, case.policy) for part in (first, last))
+    if before is None or after is None or before.mean() <= 0 or after.mean() <= 0:
+        return not_held(what)
+    if never_differ(before, after):
+        return not_testable(what, 1.0)
+    # The logarithm of a mean by the delta method.
+    up, down = (math.log(one.mean()) + one / one.mean() - 1 for one in (after, before))
+    logs = welch(up, down, case.level)
+    estimate = Estimate(*(None if log is None else _exp(log) for log in logs))
+    return Finding(what, estimate, opposite(side_of(logs, math.log(case.claim.margin))))
 
 
 def _log_ratios(case: Case, part: Part, other: str) -> Floats | None:
@@ -57,12 +75,20 @@ def _grows_more(case: Case) -> Finding:
     first, last = case.parts
     (other,) = case.others
     what = f"growth factor of {case.metric} from {first.label} to {last.label}, {case.policy} / {other}"
+    if all(_alike(case, part, other) for part in (first, last)):
+        return not_testable(what, 1.0)
     before, after = _log_ratios(case, first, other), _log_ratios(case, last, other)
     if before is None or after is None:
         return not_held(what)
     logs = welch(after, before, case.level)
     estimate = Estimate(*(None if log is None else _exp(log) for log in logs))
     return Finding(what, estimate, side_of(logs, 0))
+
+
+def _alike(case: Case, part: Part, other: str) -> bool:
+    """Whether the policy never differs from the other in a part."""
+    differences = case.differences(part, case.policy, other)
+    return differences is not None and not differences.any()
 
 
 def _exp(value: float) -> float:
@@ -77,6 +103,8 @@ def _gap_grows(case: Case) -> Finding:
     before, after = (case.differences(part, other, case.policy) for part in (first, last))
     if before is None or after is None:
         return not_held(what)
+    if never_differ(before, after):
+        return not_testable(what, 0.0)
     estimate = welch(after, before, case.level)
     return Finding(what, estimate, side_of(estimate, 0))
 
@@ -98,6 +126,15 @@ NOT_GROWING = Rule(
     "interval of the last mean - (1 + margin) × the first. Confirmed if every interval lies at or "
     "below 0, refuted if one lies above, undecided otherwise.",
     _not_growing,
+    across=True,
+    uses_margin=True,
+)
+
+FACTOR_BELOW = Rule(
+    "From the first part to the last, each policy's mean grows by a factor below the margin, here a limit on that "
+    f"factor. P{_APART}: the logarithm of the factor by the delta method, with Welch's interval. Confirmed if every "
+    "factor's interval lies at or below the margin, refuted if one lies above it, undecided otherwise.",
+    _factor_below,
     across=True,
     uses_margin=True,
 )

@@ -1,16 +1,28 @@
 """Rules on ratios of means within a part: similar and different, give or take the margin."""
 
 from solid_bandits.experiments.outcome import Answer
-from solid_bandits.experiments.rules.rule import Case, Finding, Rule, opposite
-from solid_bandits.statistics.estimate import UNKNOWN
+from solid_bandits.experiments.rules.rule import (
+    Case,
+    Finding,
+    Rule,
+    never_differ,
+    not_held,
+    not_testable,
+    opposite,
+)
 from solid_bandits.statistics.intervals import ratio
 
 
 def _similar(case: Case) -> Finding:
     (part,) = case.parts
     (other,) = case.others
+    what = f"{case.metric} of {case.policy} / {case.metric} of {other}, {part.label}"
     pair = case.pair(part, case.policy, other)
-    estimate = UNKNOWN if pair is None else ratio(*pair, case.level)
+    if pair is None:
+        return not_held(what)
+    if never_differ(*pair):
+        return not_testable(what, 1.0)
+    estimate = ratio(*pair, case.level)
     least, most = 1 - case.claim.margin, 1 + case.claim.margin
     if estimate.low is None or estimate.high is None:
         answer = Answer.UNDECIDED
@@ -19,9 +31,7 @@ def _similar(case: Case) -> Finding:
     else:
         inside = least <= estimate.low and estimate.high <= most
         answer = Answer.CONFIRMED if inside else Answer.UNDECIDED
-    return Finding(
-        f"{case.metric} of {case.policy} / {case.metric} of {other}, {part.label}", estimate, answer
-    )
+    return Finding(what, estimate, answer)
 
 
 def _different(case: Case) -> Finding:

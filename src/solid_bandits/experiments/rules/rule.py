@@ -72,6 +72,13 @@ class Case(NamedTuple):
         return difference
 
 
+def never_differ(one: Floats | None, two: Floats | None) -> bool:
+    """Whether two samples are the same run by run, but for rounding."""
+    if one is None or two is None or len(one) != len(two):
+        return False
+    return bool((np.abs(one - two) <= ROUNDING * np.maximum(np.abs(one), np.abs(two))).all())
+
+
 class Finding(NamedTuple):
     """What a rule makes of a case: the number in words, the number, and what it says to the claim."""
 
@@ -90,6 +97,7 @@ class Rule:
         of_policies: whether it speaks of policies, or of the lower bound alone.
         against: with how many others it compares each: none, one at a time, or two at once.
         across: whether it compares the last part with the first, instead of looking into each part.
+        whole: whether it looks at all parts, and at all that a policy is set against, at once.
         uses_metric: whether it reads the claim's metric.
         uses_margin: whether it reads the claim's margin.
         uses_level: whether it has intervals.
@@ -101,6 +109,7 @@ class Rule:
     of_policies: bool = True
     against: int = 0
     across: bool = False
+    whole: bool = False
     uses_metric: bool = True
     uses_margin: bool = False
     uses_level: bool = True
@@ -111,10 +120,15 @@ def not_held(what: str) -> Finding:
     return Finding(what, UNKNOWN, Answer.UNDECIDED)
 
 
+def not_testable(what: str, value: float) -> Finding:
+    """The finding where the two sides are the same in every run, so that `value` was certain beforehand."""
+    return Finding(f"{what} (the same in every run)", Estimate(value, value, value), Answer.NOT_TESTABLE)
+
+
 def side_of(estimate: Estimate, threshold: float) -> Answer:
     """Confirmed if the interval lies above the threshold, refuted if not a point of it does.
 
-    So a point on the threshold refutes: two policies that never differed are not "undecided".
+    So a point on the threshold refutes.
     """
     if estimate.low is None or estimate.high is None:
         return Answer.UNDECIDED

@@ -1,4 +1,4 @@
-"""The reproduction as a page of the documentation: figures, the claims table and tables of numbers."""
+"""The reproduction as a page of the documentation: what holds, figures, the claims and tables of numbers."""
 
 import os
 import shlex
@@ -14,6 +14,7 @@ from solid_bandits.experiments.outcome import Outcome
 from solid_bandits.report.document.claims import claims
 from solid_bandits.report.document.experiments import experiment, how_to_read
 from solid_bandits.report.document.markdown import escaped, table
+from solid_bandits.report.document.overview import figures_section, left_open, overview
 
 
 def document(outcomes: Sequence[Outcome], facts: Plain, figures: str = FIGURES) -> str:
@@ -24,19 +25,27 @@ def document(outcomes: Sequence[Outcome], facts: Plain, figures: str = FIGURES) 
         facts: what is to be said about the run, as plain data: "scale", "machine", "cores", "wall time" (a
             text, or seconds), "versions" (a text, or name -> version), "command" (what makes this page).
             Others are shown too; any may be absent.
-        figures: the folder of the figures, relative to the page; that of an experiment is NAME.png.
+        figures: the folder of the figures, relative to the page; that of an experiment is NAME.png, and that of its
+            policies under all readings readings/NAME.png.
 
     """
-    blocks = [
-        "# Reproduction",
-        *_introduction(outcomes, facts),
+    several = any(outcome.readings for outcome in outcomes)
+    what, *made = _introduction(outcomes, facts)
+    blocks = ["# Reproduction", what]
+    if several:
+        blocks += [*overview(outcomes), *figures_section(outcomes, figures), "## How it was made"]
+    blocks += [
+        *made,
         "## Claims",
         *claims(outcomes),
         "## Experiments",
         how_to_read(),
     ]
+    if any(outcome.name in NAMES for outcome in outcomes) and several:
+        place = blocks.index("## Experiments")
+        blocks[place:place] = left_open()
     for outcome in outcomes:
-        blocks += experiment(outcome, figures)
+        blocks += experiment(outcome, figures, several)
     return "\n\n".join(blocks) + "\n"
 
 

@@ -6,6 +6,7 @@ from solid_bandits import _words
 from solid_bandits.experiments.outcome import OURS, Answer, Outcome, Verdict
 from solid_bandits.experiments.rules import RULES
 from solid_bandits.report.document.markdown import escaped, table, with_interval
+from solid_bandits.report.readings import usual_reading
 
 MOST_NUMBERS = 3
 """A row of the claims table shows this many numbers; the full list stands with the experiment."""
@@ -13,15 +14,26 @@ MOST_NUMBERS = 3
 
 def claims(outcomes: Sequence[Outcome]) -> list[str]:
     """The blocks of the section."""
-    verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
+    verdicts = [verdict for outcome in outcomes for verdict in outcome.usual]
     if not verdicts:
         return ["No claims were judged."]
+    usual = usual_reading(outcomes)
     blocks = [
+        *(
+            [f"Verdicts and numbers under {escaped(usual)}; all of them stand with the experiments."]
+            if usual
+            else []
+        ),
         _counts(verdicts),
         "The numbers are those that decide, each with its interval: all that count if the claim is "
         "confirmed, else those against it or those that leave it open. What does not fit, and what was "
         "compared beside, stands with the experiment.",
     ]
+    if any(verdict.answer is Answer.NOT_TESTABLE for outcome in outcomes for verdict in outcome.verdicts):
+        blocks.append(
+            f"*{Answer.NOT_TESTABLE}* is a comparison of what is the same in every run: more runs would say nothing. "
+            "So is a claim with such a comparison, unless another one refutes it."
+        )
     blocks += _rules(verdicts)
     for outcome in outcomes:
         if outcome.verdicts:
@@ -30,22 +42,25 @@ def claims(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def numbers_table(outcome: Outcome) -> str:
-    """Every number behind the claims of an experiment."""
+    """Every number behind the claims of an experiment, under every reading."""
     rows = [
         (
             str(place),
+            *([escaped(reading)] if outcome.readings else []),
             escaped(comparison.what),
             with_interval(comparison.estimate),
             str(comparison.answer) if comparison.counted else f"{comparison.answer}, not counted",
         )
-        for place, verdict in enumerate(outcome.verdicts, start=1)
+        for place, sentence in enumerate(outcome.sentences, start=1)
+        for reading, verdict in sentence.verdicts.items()
         for comparison in verdict.comparisons
     ]
-    return table(("claim", "number", "estimate \\[interval\\]", "says"), rows)
+    heads = ("claim", *(["reading"] if outcome.readings else []), "number", "estimate \\[interval\\]", "says")
+    return table(heads, rows)
 
 
 def _counts(verdicts: Sequence[Verdict]) -> str:
-    """How many claims were confirmed, refuted, left undecided; the paper's and others."""
+    """How many claims have which verdict; the paper's and others."""
     groups = {
         "the paper’s": [verdict for verdict in verdicts if verdict.claim.source != OURS],
         "not the paper’s (ours)": [verdict for verdict in verdicts if verdict.claim.source == OURS],
@@ -79,7 +94,7 @@ def _refers(verdict: Verdict, name: str) -> bool:
 
 def _claims_table(outcome: Outcome) -> str:
     rows = []
-    for place, verdict in enumerate(outcome.verdicts, start=1):
+    for place, verdict in enumerate(outcome.usual, start=1):
         source = "ours, not the paper’s" if verdict.claim.source == OURS else escaped(verdict.claim.source)
         rows.append(
             (
@@ -94,7 +109,7 @@ def _claims_table(outcome: Outcome) -> str:
 
 
 def _answer(answer: Answer) -> str:
-    return str(answer) if answer is Answer.UNDECIDED else f"**{answer}**"
+    return f"**{answer}**" if answer in (Answer.CONFIRMED, Answer.REFUTED) else str(answer)
 
 
 def _rule(verdict: Verdict) -> str:

@@ -7,6 +7,8 @@ from solid_bandits import _words
 from solid_bandits.experiments.outcome import Outcome
 from solid_bandits.report.document.claims import numbers_table
 from solid_bandits.report.document.markdown import SPACE, escaped, plus_minus, table
+from solid_bandits.report.document.overview import image
+from solid_bandits.report.readings import READINGS_FOLDER, readings_view
 from solid_bandits.report.standings import BOUND_NOTE, TIE
 from solid_bandits.results import Results
 from solid_bandits.statistics.estimate import Estimate
@@ -29,14 +31,14 @@ def how_to_read() -> str:
     )
 
 
-def experiment(outcome: Outcome, figures: str) -> list[str]:
-    """The blocks of one experiment."""
-    image = quote(f"{figures}/{outcome.name}.png")
-    blocks = [
-        f"### {escaped(outcome.title)}",
-        escaped(outcome.about),
-        f"![Mean cumulative regret against time: {escaped(outcome.title)}]({image})",
-    ]
+def experiment(outcome: Outcome, figures: str, shown_above: bool = False) -> list[str]:
+    """The blocks of one experiment; its figure may stand above already."""
+    blocks = [f"### {escaped(outcome.title)}", escaped(outcome.about)]
+    if not shown_above:
+        blocks.append(image(outcome, figures))
+    if readings_view(outcome) is not None:
+        address = quote(f"{figures}/{READINGS_FOLDER}/{outcome.name}.png")
+        blocks.append(f"![The same under every reading: {escaped(outcome.title)}]({address})")
     for label, results in outcome.parts.items():
         blocks += [f"#### {escaped(label)}", _setting(results), _part_table(results, outcome.reference)]
     if any(verdict.comparisons for verdict in outcome.verdicts):

@@ -19,9 +19,10 @@ from solid_bandits._types import Plain
 from solid_bandits.experiments.names import OWN
 from solid_bandits.experiments.outcome import Answer, Outcome
 from solid_bandits.report import markup
-from solid_bandits.report.experiments_page.claims import SIGNS, claims_table
+from solid_bandits.report.experiments_page.claims import SIGNS, claims_table, kind
 from solid_bandits.report.experiments_page.data import experiments_data
 from solid_bandits.report.experiments_page.numbers import curves, figure, numbers_table, policies_table
+from solid_bandits.report.experiments_page.overview import overview
 from solid_bandits.report.markup import embedded, read_part
 from solid_bandits.report.palette import looks
 from solid_bandits.report.standings import BOUND_NOTE, TIE
@@ -40,7 +41,7 @@ def write_experiments_page(outcomes: Sequence[Outcome], path: str | os.PathLike[
 
 
 def _page(outcomes: Sequence[Outcome], facts: Plain) -> str:
-    counts = Counter(verdict.answer for outcome in outcomes for verdict in outcome.verdicts)
+    counts = Counter(verdict.answer for outcome in outcomes for verdict in outcome.usual)
     return Template(read_part("experiments.html")).substitute(
         facts=_facts(facts),
         links="".join(_link(outcome) for outcome in outcomes),
@@ -50,10 +51,11 @@ def _page(outcomes: Sequence[Outcome], facts: Plain) -> str:
         count=_words.count(counts.total(), "claim"),
         experiments=_words.count(len(outcomes), "experiment"),
         filters="".join(
-            f'<button class="{answer}" data-filter="{answer}" aria-pressed="false">'
+            f'<button class="{kind(answer)}" data-filter="{answer}" aria-pressed="false">'
             f"<b>{SIGNS[answer]} {counts[answer]}</b><span>{answer}</span></button>"
             for answer in Answer
         ),
+        overview=overview(outcomes),
         total=counts.total(),
         outcomes="".join(_outcome(place, outcomes) for place in range(len(outcomes))),
         data=embedded(experiments_data(outcomes)),
@@ -83,9 +85,9 @@ def _address(outcome: Outcome) -> str:
 
 
 def _link(outcome: Outcome) -> str:
-    counts = Counter(verdict.answer for verdict in outcome.verdicts)
+    counts = Counter(verdict.answer for verdict in outcome.usual)
     tally = "".join(
-        f'<span class="{answer}" title="{counts[answer]} {answer}">{SIGNS[answer]}{counts[answer]}</span>'
+        f'<span class="{kind(answer)}" title="{counts[answer]} {answer}">{SIGNS[answer]}{counts[answer]}</span>'
         for answer in Answer
         if counts[answer]
     )
@@ -114,7 +116,7 @@ def _outcome(place: int, outcomes: Sequence[Outcome]) -> str:
         title=escape(outcome.title),
         about=escape(outcome.about),
         facts=escape(" · ".join(_played(outcome))),
-        claims=claims_table(outcome.verdicts),
+        claims=claims_table(outcome),
         columns=min(len(part_data), 3) if len(part_data) != 4 else 2,
         reference=escape(outcome.reference),
         curves="".join(curves(label, results) for label, results in part_data),

@@ -41,6 +41,7 @@ def _experiment_data(outcome: Outcome) -> Plain:
                 "colour": look.colour,
                 "dash": look.dash,
                 "swatch": swatch(look.colour, look.dash),
+                "hidden": label in outcome.played and outcome.played[label].reading != outcome.reading,
             }
             for label, look in styles.items()
         ],
