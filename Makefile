@@ -4,11 +4,12 @@
 # make docs    the documentation, into docs/_build/html
 # make bench   time of a step, its floor and their ratio for every policy, beside the committed ratios
 # make bench-peers   decisions per second beside other bandit libraries, in an environment of its own
+# make attack  fuzzers, races, kills and the exact referee of the brackets: most of an hour
 # make reproduction   every experiment of the paper at its scale; figures and docs/reproduction.md from it
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format docs bench bench-peers reproduction clean
+.PHONY: demo test lint format docs bench bench-peers attack reproduction clean
 
 demo: .venv/run
 	rm -rf demo
@@ -34,6 +35,14 @@ docs: .venv/docs
 
 bench: .venv/test
 	$(BIN)/python benchmarks/bench
+
+attack: .venv/test
+	$(BIN)/python attacks/agents.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python attacks/agents.py --constructors 0 --agents 5000 --files 0
+	$(BIN)/python attacks/brackets.py
+	$(BIN)/python attacks/files.py
+	$(BIN)/python attacks/races.py
+	$(BIN)/python attacks/kills.py
 
 bench-peers: .venv-peers/ready
 	.venv-peers/bin/python benchmarks/peers --table benchmarks/peers.md --figure docs/_static/peers.png

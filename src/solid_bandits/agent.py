@@ -224,7 +224,8 @@ class Agent:
         with self._lock:
             arm, explored, known = self._decide(self._held, place, arms, mask, probabilities)
         # These may fail for a policy of a user's own alone.
-        if type(arm) is not int or not (0 <= arm < arms.shape[0] and mask[arm]):
+        whole = type(arm) is int or isinstance(arm, np.integer)  # the second where nothing is compiled
+        if not whole or not (0 <= arm < arms.shape[0] and mask[arm]):
             raise OwnPolicyError(
                 f"{self.policy.name}'s kernel act must return an available arm from 0 to {len(mask) - 1}, "
                 f"got {arm}"
@@ -241,7 +242,7 @@ class Agent:
         chosen = arms[arm].copy()
         chosen.flags.writeable = False
         return Decision(
-            arm=arm,
+            arm=int(arm),
             probability=probabilities[arm].item() if known else None,
             probabilities=probabilities if known else None,
             explored=bool(explored),

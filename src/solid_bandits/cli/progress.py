@@ -30,7 +30,7 @@ class Display:
         self.estimated = self.estimate_done = 0.0
         self.clock = self.last_line = time.monotonic()
         self.bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("tasks, {task.fields[speed]}"),

@@ -158,7 +158,7 @@ def _list(names: list[str]) -> None:
             loaded = [load(name, scale) for scale in SCALES]
         sizes = [f"{_count(one.steps)}, {duration(experiment_seconds(one) / cores)}" for one in loaded]
         table.add_row(name, *sizes, loaded[-1].title)
-    console = Console()
+    console = Console(markup=False)
     console.print(table)
     for note in notes:
         console.print(note, highlight=False, soft_wrap=True, markup=False)
@@ -183,7 +183,7 @@ def _report(out: Path) -> None:
     if not found:
         raise ValueError(f"{os.fspath(out)!r} holds no finished experiment; run reproduce first")
     written = write_report(found, out)
-    console = Console()
+    console = Console(markup=False)
     console.print(verdict_table(found))
     words = chosen_words(found, ranking(found))
     if words:
