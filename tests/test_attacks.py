@@ -1,4 +1,4 @@
-"""The attack on constructors, agents and their files, in its small form: the kernels run by Python, every index checked.
+"""The attack on constructors, agents and their files, small: kernels run by Python, every index checked.
 
 `make attack` runs it compiled and at length. Those on brackets, results and processes have their small forms beside the
 tests of what they attack.
