@@ -295,7 +295,7 @@ def bounded(rng):
     """A bound on the parameters of alternatives."""
     made = (plain, plain, near_dependent, degenerate, duplicates)[rng.integers(5)](rng)
     stretch = rng.choice([1.0, 1 + 1e-6, 1.02, 1.3, 4.0])
-    made["features"] = made["features"] * rng.choice([1e-50, 1.0, 1.0, 1e50])
+    made["features"] = made["features"] * rng.choice([1e-50, 1.0, 1.0, 1e27])
     return {**made, "theta_bound": stretch * float(np.linalg.norm(made["theta"]))}
 
 

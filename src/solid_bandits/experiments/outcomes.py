@@ -9,7 +9,7 @@ from solid_bandits._files import EXPERIMENT_FILE, FORMAT, MANIFEST_FILE, StoreEr
 from solid_bandits._types import Plain
 from solid_bandits.experiments.names import NAMES
 from solid_bandits.experiments.outcome import Claim, Outcome, Played
-from solid_bandits.experiments.readings import arranged, default_reading, judged
+from solid_bandits.experiments.readings import READINGS, arranged, default_reading, judged
 from solid_bandits.results import Results
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def outcomes(out: Path) -> list[Outcome]:
     """What is complete in a directory of experiments, in the order of the paper, a user's own after them."""
     found = []
     for path in sorted(out.glob(f"*/{EXPERIMENT_FILE}")):
-        about = read_json(path, "name", "title", "about", "scale", "parts", "claims")
+        about = read_json(path, "name", "title", "about", "scale", "parts", "claims", "readings", "played")
         homes = {label: path.parent / slug for label, slug in about["parts"].items()}
         if not all((home / MANIFEST_FILE).exists() for home in homes.values()):
             continue
@@ -46,9 +46,7 @@ def outcomes(out: Path) -> list[Outcome]:
             raise StoreError(
                 f"{os.fspath(path)!r} has claims of another version; rerun the experiment"
             ) from None
-        # Results of a version without readings have none of the two.
-        readings = tuple(about.get("readings", ()))
-        played = {label: Played(*one) for label, one in about.get("played", {}).items()}
+        readings, played = _readings(path, about)
         reading = default_reading(readings)
         found.append(
             Outcome(
@@ -65,3 +63,18 @@ def outcomes(out: Path) -> list[Outcome]:
         )
     order = {name: place for place, name in enumerate(NAMES)}
     return sorted(found, key=lambda one: (order.get(one.name, len(order)), one.name))
+
+
+def _readings(path: Path, about: Plain) -> tuple[tuple[str, ...], dict[str, Played]]:
+    """The readings of SOLID that were played, and the labels under which they were."""
+    readings, played = about["readings"], about["played"]
+    words = isinstance(readings, list) and all(one in READINGS for one in readings)
+    pairs = isinstance(played, dict) and all(
+        isinstance(one, list)
+        and len(one) == len(Played._fields)
+        and all(isinstance(word, str) for word in one)
+        for one in played.values()
+    )
+    if not words or not pairs or any(Played(*one).reading not in readings for one in played.values()):
+        raise StoreError(f"{os.fspath(path)!r} must have readings and the labels they were played under")
+    return tuple(readings), {label: Played(*one) for label, one in played.items()}

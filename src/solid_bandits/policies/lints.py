@@ -77,20 +77,13 @@ def sample_theta(estimator: Estimator, spread: float, sample: Floats, stream: Wo
     solve_triangle(estimator, sample)
 
 
-class Two(NamedTuple):
-    """Two arms on offer, and how their rewards compare: φ₁ᵀθ' - φ₂ᵀθ' is N(gap, (v norm)²) for the drawn θ'."""
-
-    first: int
-    second: int
-    gap: float
-    """dᵀθ-hat, d = φ₁ - φ₂."""
-    norm: float
-    """‖d‖_{V^-1}."""
-
-
 @jit
-def compare_two(estimator: Estimator, arms: Floats, available: Bools, work: ThetaWork) -> Two:
-    """The two arms that are available."""
+def compare_two(
+    estimator: Estimator, arms: Floats, available: Bools, work: ThetaWork
+) -> tuple[int, int, float, float]:
+    """The two arms that are available, dᵀθ-hat and ‖d‖_{V^-1}, d = φ₁ - φ₂: for the drawn θ', dᵀθ' is
+    N(dᵀθ-hat, v² ‖d‖²_{V^-1}).
+    """
     first = second = -1
     for arm in range(arms.shape[0]):
         if available[arm] and first < 0:
@@ -101,7 +94,7 @@ def compare_two(estimator: Estimator, arms: Floats, available: Bools, work: Thet
         work.vector[i] = arms[first, i] - arms[second, i]
     write_theta(estimator, work.theta)
     gap = dot(work.vector, work.theta)
-    return Two(first, second, gap, math.sqrt(squared_norm(estimator, work.vector)))
+    return first, second, gap, math.sqrt(squared_norm(estimator, work.vector))
 
 
 @jit
@@ -116,9 +109,9 @@ def act(agent: LinTSAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
     spread = spread_at(params, agent.setting, state.step.item())
     offered = count_available(available)
     if offered == 2:
-        two = compare_two(state.estimator, arms, available, work.estimates)
-        drawn = two.gap + spread * two.norm * normal(state.stream)
-        return two.first if drawn >= 0.0 else two.second, (drawn >= 0.0) != (two.gap >= 0.0)
+        first, second, gap, norm = compare_two(state.estimator, arms, available, work.estimates)
+        drawn = gap + spread * norm * normal(state.stream)
+        return first if drawn >= 0.0 else second, (drawn >= 0.0) != (gap >= 0.0)
     count = params.votes if params.votes > 0 and offered > 2 else 1
     counted = int(uniform(state.stream) * count) if count > 1 else 0
     best = 0
@@ -158,10 +151,10 @@ def probabilities(agent: LinTSAgent, arms: Floats, available: Bools, out: Floats
     if offered == 1:
         return True
     if offered == 2:
-        two = compare_two(state.estimator, arms, available, work.estimates)
-        deviation = spread * two.norm
-        out[two.first] = chance_of(two.gap, deviation)
-        out[two.second] = chance_of(-two.gap, deviation) if deviation > 0.0 else 1.0 - out[two.first]
+        first, second, gap, norm = compare_two(state.estimator, arms, available, work.estimates)
+        deviation = spread * norm
+        out[first] = chance_of(gap, deviation)
+        out[second] = chance_of(-gap, deviation) if deviation > 0.0 else 1.0 - out[first]
     else:
         # The same models that `act` is going to draw.
         for word in range(4):
