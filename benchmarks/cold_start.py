@@ -12,11 +12,10 @@ import subprocess
 import sys
 import tempfile
 
-NAMES = ("greedy", "linucb", "lints", "randucb", "solid", "ao-ids", "oam")
+NAMES = ("Greedy", "LinUCB", "LinTS", "RandUCB", "Solid", "AOIDS", "OAM")
 PLAY = """
 import solid_bandits as sb
-from solid_bandits.policies.naming import by_name
-results = sb.simulate(sb.problems.toy(), by_name([{name!r}], "toy", 3), horizon=1_000, runs=1, jobs=1)
+results = sb.simulate(sb.problems.toy(), {{"it": sb.{name}()}}, horizon=1_000, runs=1, jobs=1)
 print(results.final())
 """
 BOUND = """
