@@ -1,5 +1,22 @@
 """`python -m solid_bandits` is the command `solid-bandits`."""
 
-from solid_bandits.cli import main
+import sys
 
-main()
+from solid_bandits import _extras
+
+
+def main() -> None:
+    """The command line, where it is installed."""
+    try:
+        from solid_bandits.cli import main as command
+    except ModuleNotFoundError as error:
+        missing = _extras.missing(error, "the command line")
+        if missing is None:
+            raise
+        print(f"solid-bandits: error: {missing}", file=sys.stderr)
+        sys.exit(2)
+    command()
+
+
+if __name__ == "__main__":
+    main()

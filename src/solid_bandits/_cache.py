@@ -14,6 +14,7 @@ import platform
 import sys
 import tempfile
 import time
+import uuid
 import warnings
 from contextlib import suppress
 from functools import cache, reduce
@@ -30,6 +31,7 @@ VARIABLE = "SOLID_BANDITS_CACHE"
 MOST_FILES = 600
 """Of compiled code; beyond it the ones that were not used for longest are removed, down to two thirds."""
 
+_UNFINISHED = ".part"
 _ABANDONED = 3600.0
 """Seconds after which a file that is not whole has nobody who writes it."""
 _PLAIN = (
@@ -222,7 +224,7 @@ def _user_cache() -> Path:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=_UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -236,7 +238,7 @@ def _tidy(place: Path) -> None:
     """Remove what was not used for longest, and what a process left that was killed while it wrote."""
     files = _by_age(place, "*.code")
     spare = len(files) - 2 * MOST_FILES // 3 if len(files) > MOST_FILES else 0
-    parts = [(age, file) for age, file in _by_age(place, "*.part") if time.time() - age > _ABANDONED]
+    parts = [(age, file) for age, file in _by_age(place, f"*{_UNFINISHED}") if time.time() - age > _ABANDONED]
     for _, file in files[:spare] + parts:
         file.unlink(missing_ok=True)
 
@@ -251,14 +253,37 @@ def _by_age(place: Path, pattern: str) -> list[tuple[float, Path]]:
 
 
 _warned: list[str] = []
+_family = uuid.uuid4().hex
+
+
+def family() -> tuple[str, bool]:
+    """What tells a process and its workers from others, and whether one of them has warned: for `join`."""
+    return _family, bool(_warned)
+
+
+def join(name: str, warned: bool) -> None:
+    """Make this process one of a family: if another has warned, it does not."""
+    global _family
+    _family = name
+    if warned:
+        _warned.append("said by another process")
 
 
 def _warn(reason: str) -> None:
-    """Say once in a process that something is wrong; everything works without a cache, but later."""
-    if not _warned:
-        _warned.append(reason)
-        warnings.warn(
-            f"the compile cache cannot be used: {reason}; compiling in memory. {VARIABLE} may name another folder",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    """Say once, in a process and its workers, that something is wrong; everything works without a cache, but later."""
+    if _warned:
+        return
+    _warned.append(reason)
+    place = folder()
+    if place is not None:
+        try:  # `_tidy` removes it
+            os.close(os.open(place / f"{_family}{_UNFINISHED}", os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            return
+        except OSError:
+            pass  # a folder that may only be read: each process says so
+    warnings.warn(
+        f"the compile cache cannot be used: {reason}; compiling in memory. {VARIABLE} may name another folder",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -1,9 +1,10 @@
 """Checks of arguments: one `ArgumentError` each, naming the argument, what it must be and what was received."""
 
 import math
+import operator
 from collections.abc import Iterable
 from difflib import get_close_matches
-from reprlib import repr as short
+from reprlib import repr as _repr
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +32,11 @@ class ArgumentError(ValueError):
 
     def __str__(self) -> str:
         return " ".join(self.args)
+
+
+def short(value: object) -> str:
+    """A value in a few words and one line."""
+    return " ".join(_repr(value).split())
 
 
 def array(name: str, value: ArrayLike, *axes: str) -> Floats:
@@ -65,7 +71,9 @@ def number(
     most: float | None = None,
 ) -> float:
     """Return `value` as a finite float that is > `above`, >= `least`, < `below` and <= `most`."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, bool | np.timedelta64) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
         raise ArgumentError(name, f"must be a number, got {short(value)}")
     try:
         result = float(value)
@@ -101,17 +109,25 @@ def not_negative(name: str, value: float) -> float:
 
 def integer(name: str, value: int, *, least: int, most: int = LARGEST_INTEGER) -> int:
     """Return `value` as an int that is >= `least` and <= `most`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    result = whole(value)
+    if result is None or result < least:
         raise ArgumentError(name, f"must be an integer >= {least}, got {short(value)}")
-    if value > most:
+    if result > most:
         raise ArgumentError(name, f"must be an integer from {least} to {most}, got {short(value)}")
-    return int(value)
+    return result
+
+
+def whole(value: object) -> int | None:
+    """A whole number as an int, compared as one: what a class of its own says of itself counts for nothing."""
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer):
+        return None
+    return int.__int__(operator.index(value))
 
 
 def switch(name: str, value: bool) -> bool:
     """Return `value` if it is true or false."""
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(name, f"must be True or False, got {value!r}")
+        raise ArgumentError(name, f"must be True or False, got {short(value)}")
     return bool(value)
 
 
@@ -119,16 +135,19 @@ def index(name: str, value: int, count: int) -> int:
     """Return `value` as an int from 0 to `count` - 1."""
     if type(value) is int and 0 <= value < count:  # at once: this is asked at every decision
         return value
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:
-        raise ArgumentError(name, f"must be an integer from 0 to {count - 1}, got {value!r}")
-    return int(value)
+    result = whole(value)
+    if result is None or not 0 <= result < count:
+        raise ArgumentError(name, f"must be an integer from 0 to {count - 1}, got {short(value)}")
+    return result
 
 
 def choice(name: str, value: str, options: Iterable[str]) -> str:
     """Return `value` if it is one of `options`; the error suggests the nearest one."""
     known = list(options)
-    if value in known:
-        return value
-    near = get_close_matches(str(value), known, n=1)
+    if isinstance(value, str):
+        for one in known:
+            if str.__eq__(one, value) is True:
+                return one
+    near = get_close_matches(str(value), known, n=1) if isinstance(value, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ArgumentError(name, f"must be one of {', '.join(known)}, got {value!r}{hint}")
+    raise ArgumentError(name, f"must be one of {', '.join(known)}, got {short(value)}{hint}")

@@ -8,14 +8,17 @@ Sums may be reordered, so that they run in vector registers; NaN and infinity ke
 gives infinity, as in NumPy: a check in each division would keep loops from being vectorised.
 """
 
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import update_wrapper
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import types
+from numba.core import ir, types
 from numba.core.config import DISABLE_JIT  # type: ignore[attr-defined]
+from numba.core.errors import NumbaError
 
 from solid_bandits._cache import DiskCache
 from solid_bandits._inlined import PIPELINE
@@ -66,8 +69,38 @@ def jit_part(function: F) -> F:
 
 
 def own_jit(function: F) -> F:
-    """Compile a kernel of a policy of your own (`sb.jit`): like `jit`, but arrays may be made and assigned in it."""
-    return function if DISABLE_JIT else cast(F, Kernel(function, counted=True))
+    """Compile a kernel of your own policy (`sb.jit`): like `jit`, but it may create and assign arrays.
+
+    Every index in it is checked: one that is out of bounds raises an IndexError.
+
+    Example:
+        >>> import numpy as np
+        >>> import solid_bandits as sb
+        >>> @sb.jit
+        ... def total(values):
+        ...     result = 0.0
+        ...     for value in values:
+        ...         result += value
+        ...     return result
+        >>> total(np.array([1.0, 2.0, 3.0]))
+        6.0
+    """
+    return function if DISABLE_JIT else cast(F, Kernel(function, counted=True, checked=True))
+
+
+_ELSEWHERE: Callable[["Kernel"], Any] | None = None
+"""What another machine's compiler takes a kernel for, while it is at work."""
+
+
+@contextmanager
+def compiled_elsewhere(taken_for: Callable[["Kernel"], Any]) -> Iterator[None]:
+    """While another machine's compiler is at work (a GPU's), kernels are what `taken_for` makes of them."""
+    global _ELSEWHERE
+    before, _ELSEWHERE = _ELSEWHERE, taken_for
+    try:
+        yield
+    finally:
+        _ELSEWHERE = before
 
 
 class Kernel:
@@ -76,14 +109,29 @@ class Kernel:
     The entry is compiled when Python calls for the first time: no one waits for it who does not.
     """
 
-    def __init__(self, function: Callable[..., object], counted: bool = False, copied: bool = True) -> None:
+    def __init__(
+        self,
+        function: Callable[..., object],
+        counted: bool = False,
+        copied: bool = True,
+        checked: bool = False,
+    ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self.counted = counted
         self.copied = copied
-        self.dispatcher = numba.njit(**INLINED | {"_nrt": counted, "forceinline": copied})(function)
-        self._numba_type_ = types.Dispatcher(self.dispatcher)  # what numba takes this object for
+        self.checked = checked
+        options = {"_nrt": counted, "forceinline": copied, "boundscheck": checked}
+        self.dispatcher = numba.njit(**INLINED | options)(function)
+        if checked:
+            _spare_counts(self.dispatcher._compiler)
+        self._type = types.Dispatcher(self.dispatcher)
         self._entry: Any = None
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes this object for."""
+        return self._type if _ELSEWHERE is None else _ELSEWHERE(self)
 
     def __call__(self, *arguments: Any) -> Any:
         if self._entry is None:
@@ -101,7 +149,71 @@ class Kernel:
         name = self.py_func.__qualname__
         if self.__module__ != "__main__" and getattr(home, name, None) is self:
             return name
-        return Kernel, (self.py_func, self.counted, self.copied)
+        return Kernel, (self.py_func, self.counted, self.copied, self.checked)
+
+
+def _spare_counts(compiler: Any) -> None:
+    """Compile without counts of references what makes nothing that would have to be counted.
+
+    Where an error may be raised, as with checked indices, numba keeps all counts: they would be half of a small step.
+    """
+    compile_core = compiler._compile_core
+
+    def compile_sparingly(arguments: Any, return_type: Any) -> Any:
+        counted = compile_core(arguments, return_type)
+        if not _makes_numbers_only(counted):
+            return counted
+        # What it calls is compiled by now, with counts or without, as it was first asked for.
+        compiler.targetoptions["_nrt"] = False
+        try:
+            return compile_core(arguments, return_type)
+        except NumbaError:  # something in it needs them after all
+            return counted
+        finally:
+            compiler.targetoptions["_nrt"] = True
+
+    compiler._compile_core = compile_sparingly
+
+
+def _makes_numbers_only(result: Any) -> bool:
+    """Whether a compiled function returns numbers, and all it does gives numbers, or views of what it was given."""
+    for done, signature in result.type_annotation.calltypes.items():
+        if signature is None or getattr(done, "op", None) in ("getiter", "iternext", "exhaust_iter"):
+            continue
+        if getattr(done, "op", None) in ("getitem", "static_getitem"):
+            if any(map(_is_choice, signature.args[1:])):
+                return False
+        elif not _is_number(signature.return_type) or (
+            isinstance(done, ir.SetItem | ir.StaticSetItem) and not _is_number(signature.args[2])
+        ):
+            return False
+    return _is_number(result.signature.return_type)
+
+
+def _is_choice(index: Any) -> bool:
+    """Whether an index gives a new array: one of the entries that another array names."""
+    if isinstance(index, types.BaseTuple):
+        return any(_is_choice(one) for one in index)  # type: ignore[attr-defined]
+    return isinstance(index, types.Array)
+
+
+def _is_number(kind: Any) -> bool:
+    if isinstance(kind, types.BaseTuple):
+        return all(_is_number(one) for one in kind)  # type: ignore[attr-defined]
+    plain = types.Number, types.Boolean, types.NoneType, types.RangeType, types.SliceType
+    return isinstance(kind, (*plain, types.Literal))
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Let Python's garbage collector rest: a compiler makes millions of objects, and looking at them takes time."""
+    rests = not gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not rests:
+            gc.enable()
 
 
 def compiled_for(function: Any, *arguments: Any) -> Any:
@@ -112,7 +224,8 @@ def compiled_for(function: Any, *arguments: Any) -> Any:
     """
     if DISABLE_JIT:
         return function
-    return function.compile(tuple(numba.typeof(one) for one in arguments))  # type: ignore[no-untyped-call]
+    with no_collection():
+        return function.compile(tuple(numba.typeof(one) for one in arguments))  # type: ignore[no-untyped-call]
 
 
 def _compile(function: F, **options: Any) -> F:

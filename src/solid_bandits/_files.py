@@ -27,6 +27,9 @@ FORMAT = 2
 # Of one simulation:
 TABLE_FILE = "results.parquet"
 DIAGNOSTICS_FILE = "diagnostics.parquet"
+ARMS_FILE = "arms.parquet"
+CALIBRATION_FILE = "calibration.parquet"
+DECISIONS_FILE = "decisions.parquet"
 MANIFEST_FILE = "manifest.json"
 
 # Of a directory of experiments:
@@ -57,6 +60,16 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 class StoreError(ValueError):
     """A directory cannot be used: it is in use, may not be written to, or holds something else."""
+
+
+def path_of(name: str, value: object) -> Path:
+    """An argument that names a file or a directory."""
+    if not isinstance(value, str | os.PathLike):
+        raise ValueError(f"{name} must be a path, got {' '.join(short(value).split())}")
+    try:
+        return Path(value)
+    except TypeError as error:  # a path of bytes
+        raise ValueError(f"{name} must be a path of text ({error})") from None
 
 
 def check_name(what: str, name: object, taken: Collection[str] = ()) -> str:
@@ -132,6 +145,11 @@ def locked(directory: Path) -> Iterator[None]:
                 with suppress(OSError):
                     (directory / LOCK_FILE).unlink()  # while it is held: see `_acquired`
                 lock.release()
+                if (
+                    os.name == "nt"
+                ):  # where a file that is held cannot be removed, and one that another holds stays
+                    with suppress(OSError):
+                        (directory / LOCK_FILE).unlink()
             with suppress(OSError):
                 for one in made:
                     one.rmdir()
@@ -181,8 +199,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text, whole or not at all."""
-    write_whole(path, lambda file: file.write_text(text, encoding="utf-8"))
+    """Write a text, whole or not at all; the same bytes on every system."""
+    write_whole(path, lambda file: file.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def write_json(path: Path, content: Plain, indent: int | None = 2) -> None:

@@ -39,8 +39,9 @@ def confidence_radius(
         c_{n,δ}, the squared radius.
 
     Example:
-        >>> small = confidence_radius(n=10_000, delta=0.1, dim=3)
-        >>> small < confidence_radius(n=10_000, delta=0.01, dim=3)
+        >>> import solid_bandits as sb
+        >>> small = sb.confidence_radius(n=10_000, delta=0.1, dim=3)
+        >>> small < sb.confidence_radius(n=10_000, delta=0.01, dim=3)
         True
     """
     return squared_radius(

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,8 @@ class Problem:
             alternatives of the lower bound to ‖θ'‖ <= B.
 
     Example:
-        >>> Problem(features=[[[1, 0], [0, 1]]], theta=[1, 0.5], noise_std=0.5)
+        >>> import solid_bandits as sb
+        >>> sb.Problem(features=[[[1, 0], [0, 1]]], theta=[1, 0.5], noise_std=0.5)
         Problem(contexts=1, arms=2, dim=2, noise_std=0.5, least gap=0.500, L=1.00, B=1.12)
 
     """
@@ -144,9 +144,9 @@ class Problem:
         digest.update(repr((self.noise_std, self.theta_bound)).encode())
         return digest.hexdigest()[:16]
 
-    def setting(self, horizon: int | None = None) -> Setting:
-        """What a policy may know of this problem: no θ*, no ρ; the horizon where it is known."""
-        return make_setting(self.dim, self.noise_std, self.B or None, horizon)
+    def setting(self, horizon: int | None = None, tell_noise: bool = True) -> Setting:
+        """What a policy may know of this problem: no θ*, no ρ; the horizon where it is known, σ if it is told."""
+        return make_setting(self.dim, self.noise_std if tell_noise else None, self.B or None, horizon)
 
     @cached_property
     def table(self) -> Table:
@@ -155,7 +155,7 @@ class Problem:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an `.npz` file with the constructor's field names."""
-        target = Path(path)
+        target = _files.path_of("path", path)
         if target.suffix != ".npz":
             raise ValueError(f"path is {os.fspath(path)!r}; give a file name ending in .npz")
         fields = {
@@ -178,10 +178,11 @@ class Problem:
         """Read an `.npz` file with fields features and theta, and optionally the constructor's others."""
         known = ("features", "theta", "context_probs", "noise_std", "theta_bound")
         may_be = f"its fields may be {', '.join(known)}"
-        name = os.fspath(path)
+        source = _files.path_of("path", path)
+        name = os.fspath(source)
         try:
             fields: dict[str, Any] = {
-                **_files.read_archive(_files.read_bytes(Path(path)), dict.fromkeys(known, "biufc"))
+                **_files.read_archive(_files.read_bytes(source), dict.fromkeys(known, "biufc"))
             }
         except OSError as error:
             raise ValueError(f"problem file {name!r} cannot be read ({error.strerror or error})") from None

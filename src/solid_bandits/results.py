@@ -1,4 +1,4 @@
-"""The table of a simulation and its manifest: load, save, summarise."""
+"""The table of a simulation and its manifest: load, save, summarise, show."""
 
 import hashlib
 import io
@@ -9,40 +9,81 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from solid_bandits import _check, _files
-from solid_bandits._files import DIAGNOSTICS_FILE, FORMAT, MANIFEST_FILE, TABLE_FILE
+from solid_bandits import _check, _extras, _files, _words
+from solid_bandits._files import FORMAT, MANIFEST_FILE, TABLE_FILE
 from solid_bandits._types import Plain
-from solid_bandits.statistics import summary
+from solid_bandits.results_format import FIELDS, check_manifest, check_table
+from solid_bandits.statistics import comparison, summary
 
-COLUMNS = {
-    "policy": pl.String,
-    "run": pl.Int64,
-    "step": pl.Int64,
-    "regret": pl.Float64,
-    "explored": pl.Int64,
-}
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TABLES = ("table", "summary", "final", "diagnostics", "arms", "calibration")
+"""What `Results.to_pandas` gives."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
-    """What a simulation gave.
+    """The results of a simulation.
 
     Args:
         table: one row per policy, run and checkpoint: policy, run, step, regret (cumulative expected regret up
             to this step), explored (exploring rounds so far).
-        manifest: plain data: `configuration` (what was asked), `versions`, `started`, `wall_seconds`.
-        diagnostics: what policies recorded of themselves, one row per policy, run and checkpoint, where asked for:
+        manifest: plain data: `configuration` (the arguments), `versions`, `started`, `wall_seconds`.
+        diagnostics: what policies recorded about themselves, one row per policy, run and checkpoint, if requested:
             for SOLID multiplier, phase, normalisation, explored, statistic, threshold, and omega as a list of
-            contexts * arms probabilities. Columns of other policies are null.
+            contexts * arms probabilities; for every policy pulls, a list of counts of the arms for each context, where
+            these were requested. Columns of other policies are null.
+        arms: on a stream, pulls of each arm up to each checkpoint, all runs together; empty where arms are many.
+        calibration: on a stream, predicted and received reward of the arm pulled, of a sample of rounds.
 
+    On a stream the table also has reward (received up to this step) and ridge_regret (regret against the greedy policy
+    of a ridge fit to all known rewards; null where mean rewards are linear by construction).
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> policies = {"RandUCB": sb.RandUCB(), "LinTS": sb.LinTS()}
+        >>> results = sb.simulate(sb.problems.toy(), policies, horizon=200, runs=4, jobs=1)
+        >>> results.final().columns
+        ['policy', 'step', 'mean', 'low', 'high', 'runs', 'explored']
+        >>> results.table.height  # policies x runs x checkpoints
+        1072
+        >>> len(results.to_pandas()) == results.table.height
+        True
+        >>> results.summary()["step"].max()
+        200
+        >>> results.plot(log=True).get_xscale()
+        'log'
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     results.report(f"{folder}/page.html")
+        ...     results.save(f"{folder}/results")
+        ...     same = sb.Results.load(f"{folder}/results")
+        >>> same.policies
+        ['RandUCB', 'LinTS']
     """
 
     table: pl.DataFrame
     manifest: Plain
     diagnostics: pl.DataFrame | None = None
+    arms: pl.DataFrame | None = None
+    calibration: pl.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("table", self.table),
+            ("diagnostics", self.diagnostics),
+            ("arms", self.arms),
+            ("calibration", self.calibration),
+        ):
+            if not isinstance(value, pl.DataFrame) and (name == "table" or value is not None):
+                raise ValueError(f"{name} must be a polars DataFrame, got {_check.short(value)}")
+        if not isinstance(self.manifest, dict):
+            raise ValueError(f"manifest must be a dict, got {_check.short(self.manifest)}")
 
     @property
     def policies(self) -> list[str]:
@@ -66,7 +107,7 @@ class Results:
 
     @property
     def lower_bound(self) -> Plain:
-        """What is known of the regret lower bound: value, lower, upper and allocation, or the reason for none."""
+        """What is known about the regret lower bound: value, lower, upper and allocation, or why there is none."""
         return self.manifest.get("lower_bound") or {}
 
     @property
@@ -86,19 +127,123 @@ class Results:
         """The summary at the last step, one row per policy, with the mean number of exploring rounds."""
         return summary.final(self.table, confidence)
 
+    def compare(
+        self, first: str, second: str, measure: str = "regret", confidence: float = 0.95
+    ) -> comparison.Comparison:
+        """The difference of two policies at the last step, run by run, with Student's interval.
+
+        Args:
+            first: label of a policy.
+            second: label of the other.
+            measure: a column of the table: regret, explored; on a stream also reward, ridge_regret.
+            confidence: level of the interval.
+
+        Example:
+            >>> import solid_bandits as sb
+            >>> results = sb.simulate(sb.problems.toy(), [sb.RandUCB(), sb.LinUCB()], horizon=1000, runs=10)
+            >>> results.compare("RandUCB", "LinUCB").better
+            'RandUCB'
+        """
+        return comparison.compare(self.table, first, second, measure, confidence)
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        axes: "Axes | None" = None,
+        log: bool = False,
+        bands: bool = True,
+        bound: float | None = None,
+        title: str = "",
+    ) -> "Axes":
+        """Draw mean cumulative regret against time, with 95% Student bands; needs the extra `plot`.
+
+        Without a path the figure is one of pyplot's: a notebook shows it, and so does `matplotlib.pyplot.show()`.
+
+        Args:
+            path: a .png, .pdf or .svg file to write.
+            axes: axes to draw into, instead of a new figure.
+            log: whether the time axis is logarithmic: there, regret that grows like log t is a straight line.
+            bands: whether the intervals are drawn.
+            bound: v*, for the dashed line v* log t, such as `sb.lower_bound(problem).value`; None is the one
+                stored with these results, if any. The bound is asymptotic: at a finite step policies may lie below it.
+            title: the title above the panel.
+
+        Returns:
+            The axes; `.figure` is their figure.
+
+        """
+        for name, value in (("log", log), ("bands", bands)):
+            _check.switch(name, value)
+        if not isinstance(title, str):
+            raise _check.ArgumentError("title", f"must be text, got {_check.short(title)}")
+        to = None if path is None else _files.path_of("path", path)
+        drawing = _extras.load("solid_bandits.report.plot", "results.plot")
+        panel: Axes = drawing.plot_regret(self, to, axes, log, bands, self._bound(bound), title)
+        return panel
+
+    def report(self, path: str | os.PathLike[str], bound: float | None = None) -> None:
+        """Write one html page: curves, final regret run by run, standings, configuration; needs the extra `report`.
+
+        Args:
+            path: the file to write.
+            bound: v*, as in `plot`.
+
+        """
+        to = _files.path_of("path", path)
+        page = _extras.load("solid_bandits.report.page", "results.report")
+        page.write_page(self, to, self._bound(bound))
+
+    def to_pandas(self, what: str = "table") -> Any:
+        """A table as a pandas data frame; needs the extra `pandas`. Nulls become NaN.
+
+        Args:
+            what: `table`, `summary`, `final`; or `diagnostics`, `arms`, `calibration`, where there are any.
+
+        """
+        _check.choice("what", what, TABLES)
+        found = getattr(self, what)
+        frame: pl.DataFrame | None = found() if callable(found) else found
+        if frame is None:
+            raise ValueError(
+                f"what must be a table that these results have, got {what!r}, which was not recorded"
+            )
+        pandas = _extras.load("pandas", "results.to_pandas")
+        # By columns: polars' own way asks for pyarrow, which is larger than pandas.
+        return pandas.DataFrame(
+            {
+                column.name: column.to_numpy() if column.dtype.is_numeric() else column.to_list()
+                for column in frame
+            }
+        )
+
+    def __repr__(self) -> str:
+        labels = self.table["policy"].unique(maintain_order=True).to_list()
+        finals = {row["policy"]: row["mean"] for row in self.final().iter_rows(named=True)}
+        words = ", ".join(f"{label} {_words.number(finals[label])}" for label in labels)
+        runs, steps = self.table["run"].n_unique(), int(self.table["step"].max() or 0)  # type: ignore[arg-type]
+        return f"Results({_words.count(runs, 'run')} of {_words.count(steps, 'step')}; mean regret: {words})"
+
+    def _repr_html_(self) -> str:
+        html: str = _extras.load("solid_bandits.report.notebook", "results").html(self)
+        return html
+
+    def _bound(self, given: float | None) -> float | None:
+        return self.bound if given is None else _check.not_negative("bound", given)
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write results.parquet and manifest.json into the directory `path`, made if it is not there.
+        """Write results.parquet and manifest.json into the directory `path`, created if needed.
 
         One process at a time writes, and results of another configuration are never overwritten. The results appear
-        whole or not at all: the manifest, which has the hash of every table, comes last.
+        completely or not at all: the manifest, which has the hash of every table, comes last.
         """
-        with claim(Path(path), self.manifest["configuration"]) as write:
+        with claim(_files.path_of("path", path), self.manifest["configuration"]) as write:
             write(self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Results":
         """Read a directory that `save` wrote; a ValueError unless tables and manifest are what was written."""
-        directory = Path(path)
+        directory = _files.path_of("path", path)
         manifest = _read_manifest(directory)
         if manifest is None:
             raise ValueError(f"{os.fspath(path)!r} holds no {MANIFEST_FILE}; give a saved results directory")
@@ -106,10 +251,11 @@ class Results:
             name: _read_table(directory / name, record) for name, record in manifest.pop("tables").items()
         }
         try:
-            _check_table(tables[TABLE_FILE], manifest["configuration"])
+            check_table(tables[TABLE_FILE], manifest["configuration"])
         except ValueError as error:
             raise ValueError(f"{TABLE_FILE} in {os.fspath(path)!r} {error}") from None
-        return cls(tables[TABLE_FILE], manifest, tables.get(DIAGNOSTICS_FILE))
+        named = {field: tables.get(name) for name, field in FIELDS.items()}
+        return cls(tables[TABLE_FILE], manifest, **named)
 
 
 @contextmanager
@@ -128,7 +274,7 @@ def claim(directory: Path, configuration: Plain) -> Iterator[Callable[[Results],
             raise ValueError(
                 f"{os.fspath(directory)!r} already holds other results; give a new directory or remove it"
             )
-        for name in _TABLES:
+        for name in (TABLE_FILE, *FIELDS):
             if manifest is None and (directory / name).exists():
                 raise ValueError(
                     f"{os.fspath(directory)!r} holds a {name} without a manifest; give a new directory"
@@ -141,58 +287,16 @@ def claim(directory: Path, configuration: Plain) -> Iterator[Callable[[Results],
         yield write
 
 
-_TABLES = (TABLE_FILE, DIAGNOSTICS_FILE)
-
 _PENDING_FILE = ".manifest.json.new"
 """The manifest, before the tables that it describes have their names."""
-
-_SHAPED = {
-    "format": int,
-    "configuration": {
-        "policies": {"*": dict},
-        "horizon": int,
-        "runs": int,
-        "seed": int,
-        "diagnostics?": bool,
-        "problem?": {"name?": str, "description?": str, "fingerprint?": str},
-    },
-    "tables": {"*": {"sha256": str, "rows": int}},
-    "versions?": {"*": str},
-    "started?": str,
-    "finished?": str,
-    "wall_seconds?": float,
-    "seconds?": {"*": float},
-    "jobs?": int,
-    "made_by?": {"*": str},
-    "lower_bound?": {
-        "value?": (float, None),
-        "lower?": (float, None),
-        "upper?": (float, None),
-        "allocation?": [[float]],
-        "problems?": int,
-        "reason?": str,
-    },
-    "targets?": {
-        "context_probs": [float],
-        "n_arms": int,
-        "at": [
-            {
-                "z": float,
-                "omega": ([[float]], None),
-                "multiplier": (float, None),
-                "value": (float, None),
-            }
-        ],
-    },
-}
-"""What a manifest holds."""
 
 
 def _write(results: Results, directory: Path) -> None:
     """Write tables and manifest so that a process killed anywhere leaves what `recover` can put in order."""
     frames = {TABLE_FILE: results.table}
-    if results.diagnostics is not None:
-        frames[DIAGNOSTICS_FILE] = results.diagnostics
+    for name, field in FIELDS.items():
+        if getattr(results, field) is not None:
+            frames[name] = getattr(results, field)
     contents = {name: _parquet(frame) for name, frame in frames.items()}
     records = {
         name: {"sha256": hashlib.sha256(content).hexdigest(), "rows": frames[name].height}
@@ -200,8 +304,8 @@ def _write(results: Results, directory: Path) -> None:
     }
     manifest = json.loads(json.dumps({**results.manifest, "format": FORMAT, "tables": records}))
     try:
-        _check_manifest(manifest)
-        _check_table(results.table, manifest["configuration"])
+        check_manifest(manifest)
+        check_table(results.table, manifest["configuration"])
     except ValueError as error:
         raise ValueError(f"these results cannot be saved: {error}") from None
     _files.write_json(directory / _PENDING_FILE, manifest)
@@ -262,51 +366,13 @@ def _read_table(path: Path, record: Plain) -> pl.DataFrame:
         raise ValueError(f"{where} cannot be read ({_files.first_line(error)})") from None
 
 
-def _check_table(table: pl.DataFrame, configuration: Plain) -> None:
-    """Raise a ValueError unless there is one row per policy, run and checkpoint of what was asked for."""
-    if dict(table.schema) != COLUMNS:
-        raise ValueError(f"must have columns {list(COLUMNS)}, got {table.columns}")
-    keys = table.select("policy", "run", "step")
-    policies, runs, steps = (set(keys[name].unique()) for name in keys.columns)
-    whole = (
-        keys.height > 0
-        and keys.null_count().sum_horizontal().item() == 0
-        and policies == set(configuration["policies"])
-        and (len(runs), min(runs), max(runs)) == (configuration["runs"], 0, configuration["runs"] - 1)
-        and max(steps, default=0) == configuration["horizon"]
-        and keys.height == len(policies) * len(runs) * len(steps) == keys.n_unique()
-    )
-    if not whole:
-        raise ValueError("must have one row for each policy, run and checkpoint of its configuration")
-
-
-def _check_manifest(manifest: object) -> None:
-    _files.check_fields(manifest, _SHAPED)
-    assert isinstance(manifest, dict)
-    configuration, tables = manifest["configuration"], manifest["tables"]
-    if manifest["format"] != FORMAT:
-        raise ValueError(f"format must be {FORMAT}, got {manifest['format']}")
-    if not configuration["policies"]:
-        raise ValueError("configuration.policies must not be empty")
-    for name in ("horizon", "runs"):
-        _check.integer(f"configuration.{name}", configuration[name], least=1)
-    wanted = _TABLES if configuration.get("diagnostics", False) else _TABLES[:1]
-    if set(tables) != set(wanted):
-        raise ValueError(f"tables must be {', '.join(wanted)}, got {', '.join(map(repr, tables))}")
-    strangers = set(manifest.get("seconds", {})) - set(configuration["policies"])
-    if strangers:
-        raise ValueError(
-            f"seconds must be those of the policies, got {', '.join(sorted(map(repr, strangers)))}"
-        )
-
-
 def _read_manifest(directory: Path, name: str = MANIFEST_FILE) -> Plain | None:
     path = directory / name
     if not path.exists():
         return None
     try:
         manifest: Plain = json.loads(_files.read_bytes(path).decode("utf-8"))
-        _check_manifest(manifest)
+        check_manifest(manifest)
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(
             f"{MANIFEST_FILE} in {os.fspath(directory)!r} cannot be read by this version "

@@ -14,12 +14,26 @@ LARGEST_REWARD = 1e30
 
 
 class Setting(NamedTuple):
-    """What a policy may know before its first decision: numbers only, so that compiled policies take it as it is."""
+    """What a policy may know before its first decision: numbers only, so that compiled policies take it as it is.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> class Probe:
+        ...     def start(self, setting, rng):
+        ...         self.dim = setting.dim
+        ...     def act(self, arms, available):
+        ...         return self.dim % len(arms)
+        ...     def update(self, features, reward):
+        ...         pass
+        >>> agent = sb.Agent(Probe(), dim=3)
+        >>> agent.decide([[1, 0, 0], [0, 1, 0]]).arm
+        1
+    """
 
     dim: int
     """d."""
     noise_std: float
-    """σ."""
+    """σ, or 0 where it is unknown."""
     theta_bound: float
     """B >= ‖θ*‖, or 0 where it is unknown."""
     horizon: int
@@ -27,7 +41,14 @@ class Setting(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The features of a problem with finitely many contexts, for policies that plan over all of them."""
+    """The features of a problem with finitely many contexts, for policies that plan over all of them.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> table = sb.problems.toy().table
+        >>> table.features.shape  # contexts, arms, dim
+        (2, 3, 3)
+    """
 
     features: Floats
     """φ(x, a), shape (contexts, arms, dim)."""
@@ -42,12 +63,12 @@ LARGEST_DIM = 10_000
 
 
 def make_setting(
-    dim: int, noise_std: float, theta_bound: float | None = None, horizon: int | None = None
+    dim: int, noise_std: float | None, theta_bound: float | None = None, horizon: int | None = None
 ) -> Setting:
     """A checked setting; None is unknown."""
     return Setting(
         dim=_check.integer("dim", dim, least=1, most=LARGEST_DIM),
-        noise_std=_check.positive("noise_std", noise_std),
+        noise_std=0.0 if noise_std is None else _check.positive("noise_std", noise_std),
         theta_bound=0.0 if theta_bound is None else _check.positive("theta_bound", theta_bound),
         horizon=0 if horizon is None else _check.integer("horizon", horizon, least=1),
     )

@@ -6,6 +6,7 @@ task with it: the task is given to another.
 
 import ctypes
 import os
+import queue
 import signal
 import sys
 import threading
@@ -17,12 +18,8 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-import joblib
-from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.process_executor import BrokenProcessPool
-
-from solid_bandits import _check
-from solid_bandits._cache import folder
+from solid_bandits import _check, _extras
+from solid_bandits._cache import family, folder, join
 from solid_bandits._files import first_line
 from solid_bandits._sources import package_hash
 from solid_bandits._types import Plain
@@ -69,7 +66,7 @@ class Processes:
     share_compiled_code = True
 
     def __init__(self, jobs: int | None = None) -> None:
-        self.count = joblib.cpu_count() if jobs is None else _check.integer("jobs", jobs, least=1)
+        self.count = _cores() if jobs is None else _check.integer("jobs", jobs, least=1)
 
     def do(self, tasks: Sequence[Task]) -> Generator[tuple[Hashable, Any]]:
         """Do the tasks; after the death of a worker, what was not finished is done by new ones."""
@@ -77,7 +74,9 @@ class Processes:
             for task in tasks:
                 yield task.key, task.function(*task.arguments)
             return
-        folder()  # warns here, once, if compiled code cannot be kept; workers would each
+        from joblib.externals.loky.process_executor import BrokenProcessPool
+
+        folder()  # warns here, once, if compiled code cannot be kept: workers are told
         left = {task.key: task for task in tasks}
         deaths = 0
         while left:
@@ -94,10 +93,16 @@ class Processes:
 
     def _attempt(self, left: dict[Hashable, Task]) -> Iterator[tuple[Hashable, Any]]:
         """Do the tasks of `left` and take out what is done, until all are or a worker dies."""
+        from joblib.externals.loky import get_reusable_executor
+
         # A worker's parent is, to the kernel, the thread that started it: only the main one lasts as long as we do.
         lasting = threading.current_thread() is threading.main_thread()
         executor = get_reusable_executor(
-            self.count, timeout=600, initializer=_begin, initargs=(os.getpid(), lasting), env=ONE_THREAD
+            self.count,
+            timeout=600,
+            initializer=_begin,
+            initargs=(os.getpid(), lasting, *family()),
+            env=ONE_THREAD,
         )
         waiting = iter(list(left.values()))
         futures: dict[Future[Any], Hashable] = {}
@@ -123,7 +128,22 @@ class Processes:
             finished = True
         finally:
             if not finished:  # an error, an interrupt, or a caller that wants no more
+                _forget_waiting(executor)
                 executor.shutdown(wait=True, kill_workers=True)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+def _forget_waiting(executor: Any) -> None:
+    """Take back what no worker has been given: loky's thread would give it up, then look for it, and die of that."""
+    with suppress(AttributeError, queue.Empty):
+        while True:
+            executor._work_ids.get_nowait()
 
 
 @contextmanager
@@ -139,8 +159,9 @@ def _interrupts_held() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _begin(parent: int, lasting: bool) -> None:
+def _begin(parent: int, lasting: bool, family_name: str, warned: bool) -> None:
     """What a worker process does first."""
+    join(family_name, warned)
     if lasting:
         _die_with_the_parent()
     if os.getppid() != parent:
@@ -176,12 +197,7 @@ class DaskCluster:
     share_compiled_code = False  # the workers may be on several machines
 
     def __init__(self, address: str) -> None:
-        try:
-            distributed: Any = import_module("distributed")
-        except ImportError:
-            raise ValueError(
-                "backend 'dask' needs distributed, which is not installed; run: pip install 'solid-bandits[dask]'"
-            ) from None
+        distributed = _extras.load("distributed", "backend 'dask'")
         try:
             self._client = distributed.Client(address, timeout=10)
         except (OSError, ValueError, TypeError) as error:

@@ -183,3 +183,44 @@ def furthest(normals: Floats, ball: Ball, span: Span, where: Coordinates, scale:
     size = float(norms(ball.theta[None])[0])
     reach = w @ ball.theta + error * size + upto(len(ball.theta), norms(w) * size)
     return np.asarray(reach + lengths * ball.bound * (1 + 8 * EPS) + TINY)
+
+
+def multipliers(rows: Floats, v: Floats, theta: Floats, radius: float) -> tuple[Floats, Floats, Floats]:
+    """For min ‖rows β‖² s.t. vᵀβ >= 1, ‖θ - β‖ <= R: multipliers κ of the ball and τ of each row of v, and β(κ).
+
+    h(κ) = κ(‖θ‖² - R²) - κ²θᵀA⁻¹θ + max(0, 1 - κθᵀA⁻¹v)² / (vᵀA⁻¹v) with A = M + κI is concave in κ; its best
+    value is found by golden section in log κ. Nothing here is rounded with care: any multipliers prove something.
+    """
+    k = len(theta)
+    factor = np.asarray(np.linalg.qr(rows, mode="r"))
+    if len(factor) < k:
+        factor = np.vstack([factor, np.zeros((k - len(factor), k))])
+    _, singular, axes = np.linalg.svd(factor)
+    spectrum = singular**2
+    across, centre = v @ axes.T, axes @ theta
+    top = max(float(spectrum[0]), 1e-300)
+
+    def dual(log_kappa: Floats) -> Floats:
+        kappa = np.exp(log_kappa)
+        weight = 1.0 / (spectrum + kappa[:, None])
+        ahead = np.maximum(1 - kappa * ((across * centre) * weight).sum(axis=1), 0.0)
+        # κ‖θ‖² - κ²θᵀA⁻¹θ = κ θᵀ M A⁻¹ θ, written without the cancellation.
+        inner = kappa * ((centre**2 * spectrum) * weight).sum(axis=1)
+        return np.asarray(inner - kappa * radius**2 + ahead**2 / ((across**2) * weight).sum(axis=1))
+
+    low, high = np.full(len(v), np.log(top) - 46.0), np.full(len(v), np.log(top) + 46.0)
+    ratio = (np.sqrt(5.0) - 1) / 2
+    with np.errstate(all="ignore"):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        at_left, at_right = dual(left), dual(right)
+        for _ in range(80):
+            up = at_left < at_right
+            low, high = np.where(up, left, low), np.where(up, high, right)
+            left, right = high - ratio * (high - low), low + ratio * (high - low)
+            at_left, at_right = dual(left), dual(right)
+        kappa = np.exp(np.where(at_left < at_right, right, left))
+        weight = 1.0 / (spectrum + kappa[:, None])
+        pull = (1 - kappa * (across * centre * weight).sum(axis=1)) / (across**2 * weight).sum(axis=1)
+        tau = np.maximum(pull, 0.0)
+        betas = (kappa[:, None] * centre + tau[:, None] * across) * weight
+    return kappa, tau, betas @ axes

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from solid_bandits import _check
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds._exact import rank_at_most
 from solid_bandits.bounds._rounding import EPS, TINY, Reals, norms, unit_of, upto
@@ -149,6 +150,8 @@ def gaps(problem: Problem) -> Gaps:
         ValueError: two arms of a context are equally good, or as far as floating point can tell.
 
     """
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem must be a Problem, got {_check.short(problem)}")
     rows = np.arange(problem.n_contexts)
     best = problem.features[rows, problem.optimal_arms][:, None, :]
     values = (best - problem.features) @ problem.theta

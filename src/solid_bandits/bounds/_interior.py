@@ -10,7 +10,7 @@ from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds._alternatives import bounded, curvature_factor, unbounded
 
 FREE, FIXED, LEAST = 0, 1, 2
-"""(P): no constraint on the contexts; (P_z): Σ_a η(x, a) = zρ(x); pure exploration: the same with z minimised."""
+"""(P): no condition on totals; (P_z): Σ_a η(x, a) = zρ(x) or its like; pure exploration: the same with z minimised."""
 
 # Where the iterate to restart from is kept: a relative gap small enough to be near the solution, large enough to be
 # well inside (an iterate at the boundary is a bad start for an interior-point method).
@@ -36,11 +36,11 @@ class Restricted(NamedTuple):
     cost: Floats
     """(variables,)."""
     equality: Floats
-    """(contexts, variables), zero rows for (P)."""
+    """(groups, variables), zero rows for (P)."""
     rhs: Floats
-    """(contexts,)."""
+    """(groups,)."""
     group: Ints
-    """(variables,): the context of each variable, -1 for none."""
+    """(variables,): the group of each variable, its context in (P_z), -1 for none."""
     theta: Floats
     """(k,): centre of the ball of alternatives."""
     radius: float

@@ -4,10 +4,10 @@ With y the pulls of the pairs (variables) and M(y) = Σ_i y_i u_i u_iᵀ, all of
 
     min costᵀ y   s.t.   I_j(y) = min { βᵀ M(y) β : v_jᵀ β >= 1, ‖centre - β‖ <= radius } >= 1  for every pair j,
 
-with a condition on each context's total: none for (P), Σ_a η(x, a) = zρ(x) for (P_z), and the same with z a variable,
-the only one that costs, for pure exploration. β is (θ - θ') / (σ√2) in the coordinates of `_geometry`, v_j is the
-difference φ*(x) - φ(x, a) divided by Δ(x, a) / (σ√2): βᵀMβ is the information Σ η d(θ, θ') and v_jᵀβ >= 1 says that
-under θ' arm a is at least as good as a*(x).
+with a condition on totals: none for (P), Σ_a η(x, a) = zρ(x) for (P_z), Σ_{x,a} η(x, a) = z for (P̃_z), and the same
+with z a variable, the only one that costs, for pure exploration. β is (θ - θ') / (σ√2) in the coordinates of
+`_geometry`, v_j is the difference φ*(x) - φ(x, a) divided by Δ(x, a) / (σ√2): βᵀMβ is the information Σ η d(θ, θ') and
+v_jᵀβ >= 1 says that under θ' arm a is at least as good as a*(x).
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ import numpy as np
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds._geometry import Gaps, Reduction, Whole
 from solid_bandits.bounds._interior import FIXED, FREE, LEAST, Restricted
+from solid_bandits.bounds._supply import Supply
 from solid_bandits.problem import Problem
 
 
@@ -55,34 +56,35 @@ def free_program(problem: Problem, gaps: Gaps, reduction: Reduction) -> Program:
     return Program(task, where.basis * unit, pairs, constraints, _optimal(problem), reduction)
 
 
-def context_program(problem: Problem, gaps: Gaps, whole: Whole, z: float | None) -> Program:
-    """(P_z), or pure exploration where z is None: every pair, optimal ones included."""
+def context_program(problem: Problem, gaps: Gaps, whole: Whole, supply: Supply, z: float | None) -> Program:
+    """(P_z) and its like, or pure exploration where z is None: every pair that may be pulled, optimal ones included."""
     where = whole.where
     size = problem.n_contexts * problem.n_arms
-    every = np.arange(size)
     unit = np.sqrt(2.0) * problem.noise_std
     u = where.of(whole.frame.sharp)
     v = where.of(whole.frame.differences(problem, gaps.suboptimal))
     v *= unit / gaps.values.ravel()[gaps.suboptimal][:, None]
     theta, radius = where.centre / unit, where.radius / unit
     kept = _has_alternative(v, theta, radius)
-    group = np.repeat(np.arange(problem.n_contexts), problem.n_arms)
-    equality = (group == np.arange(problem.n_contexts)[:, None]).astype(np.float64)
-    cost = gaps.values.ravel()
-    rhs = np.zeros(problem.n_contexts)
+    groups = len(supply.share)
+    variables = np.flatnonzero(supply.allowed)
+    group = np.repeat(np.arange(groups), size // groups)[variables]
+    equality = (group == np.arange(groups)[:, None]).astype(np.float64)
+    u, cost = u[variables], gaps.values.ravel()[variables]
+    rhs = np.zeros(groups)
     if z is None:
         u = np.vstack([u, np.zeros((1, u.shape[1]))])
-        cost = np.append(np.zeros(size), 1.0)
+        cost = np.append(np.zeros(len(variables)), 1.0)
         group = np.append(group, -1)
-        equality = np.hstack([equality, -problem.context_probs[:, None]])
-        every = np.append(every, size)
+        equality = np.hstack([equality, -supply.share[:, None]])
+        variables = np.append(variables, size)
     else:
-        rhs = z * problem.context_probs
+        rhs = z * supply.share
     task = Restricted(
         u, v[kept], cost, equality, rhs, group, theta, radius,
         np.zeros(int(kept.sum())), np.inf, LEAST if z is None else FIXED,
     )  # fmt: skip
-    return Program(task, where.basis * unit, every, gaps.suboptimal[kept], _optimal(problem))
+    return Program(task, where.basis * unit, variables, gaps.suboptimal[kept], _optimal(problem))
 
 
 def restrict(task: Restricted, variables: Ints, pairs: Ints) -> Restricted:

@@ -278,7 +278,11 @@ def _begin(program: Program) -> tuple[Ints, Ints, Iterate]:
         chosen = set(np.argsort(-weight)[:amount].tolist())
         chosen |= _spanning(task.u * np.sqrt(share)[:, None])
         if task.kind != FREE:
-            chosen |= set(np.searchsorted(program.variables, program.optimal).tolist())
+            chosen |= set(np.flatnonzero(np.isin(program.variables, program.optimal)).tolist())
+            # A group without one of its optimal pairs still needs a pair to put its steps on.
+            chosen |= {
+                int(np.where(task.group == one, weight, -1.0).argmax()) for one in range(len(task.rhs))
+            }
         if task.kind == LEAST:
             chosen.add(len(task.cost) - 1)
         variables = np.array(sorted(chosen))
@@ -309,7 +313,10 @@ def _centre(part: Restricted, program: Program, variables: Ints) -> Iterate:
         y = np.where(part.group >= 0, (mass / counts)[part.group], 1.0)
         if part.kind == FIXED:
             greedy = np.isin(program.variables[variables], program.optimal)
-            y = 0.5 * y + 0.5 * np.where(greedy, mass[part.group], 0.0)
+            best = np.bincount(part.group[greedy], minlength=len(part.rhs))[part.group]
+            y = 0.5 * y + 0.5 * np.where(
+                best == 0, y, np.where(greedy, mass[part.group] / np.maximum(best, 1), 0.0)
+            )
     info, _ = closest(part.v, part.u.T @ (part.u * y[:, None]), part.theta, part.radius)
     if part.kind != FIXED:
         y, info = y * 2 / info.min(), info * 2 / info.min()

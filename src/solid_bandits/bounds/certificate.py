@@ -6,7 +6,10 @@ that is a closed form, recomputed here from a QR factorisation (the solver uses 
 
     (P)                v*    >= Σ w · min Δ / p                     over suboptimal pairs, θ_j' = θ on optimal arms;
     (P_z)              u*(z) >= Σ w + z Σ_x ρ(x) min_a (Δ - p);
-    pure exploration   z_min >= Σ w / Σ_x ρ(x) max_a p.
+    pure exploration   z_min >= Σ w / Σ_x ρ(x) max_a p;
+    (P̃_z)              ũ*_z  >= Σ w + z min_{x,a} (Δ - p);
+
+    (P̃_α) is (P_z) with the minima and maxima over the pairs that the allocation pulls.
 
 Nothing here depends on how the answer was found: any allocation and any weights give true, perhaps poor, bounds.
 Every operation's rounding is bounded and charged to the answer, that of the reduced coordinates too, and what floating
@@ -21,76 +24,31 @@ from numpy.typing import NDArray
 
 from solid_bandits._types import Floats, Ints
 from solid_bandits.bounds import _geometry
-from solid_bandits.bounds._evidence import Ball, ball_information, confusion, furthest
+from solid_bandits.bounds._evidence import Ball, ball_information, confusion, furthest, multipliers
 from solid_bandits.bounds._rounding import EPS, Reals, norms, unit_of, upto
-from solid_bandits.bounds.results import Alternatives, LowerBound, LowerBoundAt, PureExploration
+from solid_bandits.bounds._supply import Supply, by_context
+from solid_bandits.bounds.results import Alternatives
 from solid_bandits.problem import Problem
 
 # What an answer made by hand may miss its own claims by, relatively.
-_SLACK = 1e-9
+SLACK = 1e-9
 
 
 class Proof(NamedTuple):
-    """lower <= true value, and true value <= upper provided that information >= 1."""
+    """lower <= true value, and true value <= upper provided that information >= 1.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.toy(noise_std=1.0)
+        >>> proof = sb.bounds.verify(problem, sb.lower_bound(problem))
+        >>> proof.lower <= 10.0 <= proof.upper
+        True
+    """
 
     lower: float
     upper: float
     information: float
     """Of the allocation, against its closest alternative."""
-
-
-def verify(problem: Problem, answer: LowerBound | LowerBoundAt | PureExploration) -> Proof:
-    """Recompute what the evidence inside an answer proves, and reject the answer if it claims more.
-
-    Args:
-        problem: the problem the answer is about.
-        answer: of `lower_bound`, `lower_bound_at` or `pure_exploration`, or one made by hand.
-
-    Returns:
-        The bracket that the allocation (or policy) and the alternatives prove.
-
-    Raises:
-        ValueError: the allocation is infeasible, an alternative is none, or the claimed bracket is not proven.
-
-    Example:
-        >>> from solid_bandits.problems import toy
-        >>> from solid_bandits.bounds import lower_bound
-        >>> proof = verify(toy(noise_std=1), lower_bound(toy(noise_std=1)))
-        >>> bool(proof.lower <= 10 <= proof.upper)
-        True
-
-    Reference: (P), (P_z) and the first statement of Lemma 1.
-
-    """
-    gaps = _geometry.gaps(problem)
-    if isinstance(answer, LowerBound):
-        if answer.exploration_free and not _is_exploration_free(problem, gaps):
-            raise ValueError(
-                "certificate: exploration_free is claimed, but some alternative agrees on optimal arms"
-            )
-        proven = prove_free(problem, gaps, answer.allocation, answer.alternatives)
-    elif isinstance(answer, LowerBoundAt):
-        proven = prove_at(problem, gaps, answer.policy, answer.z, answer.alternatives)
-    else:
-        proven = prove_least(problem, gaps, answer.policy, answer.alternatives)
-    if proven.information < 1 - _SLACK:
-        raise ValueError(
-            f"certificate: the answer gives information {proven.information:.9g} against its closest alternative; "
-            "it needs 1"
-        )
-    value = answer.z_min if isinstance(answer, PureExploration) else answer.value
-    scale = _SLACK * max(abs(answer.upper), abs(answer.lower))
-    if not answer.lower <= proven.lower + scale:
-        raise ValueError(
-            f"certificate: lower is {answer.lower!r}; the alternatives prove only {proven.lower!r}"
-        )
-    if not answer.upper >= proven.upper - scale:
-        raise ValueError(
-            f"certificate: upper is {answer.upper!r}; the allocation proves only {proven.upper!r}"
-        )
-    if not answer.lower - scale <= value <= answer.upper + scale:
-        raise ValueError(f"certificate: the value {value!r} is outside [{answer.lower!r}, {answer.upper!r}]")
-    return proven
 
 
 def prove_free(
@@ -112,7 +70,7 @@ def prove_free(
         fine: how much the bracket may widen, relatively, by a simpler charge for rounding.
 
     """
-    eta = _nonnegative("allocation", allocation, problem).ravel()
+    eta = nonnegative("allocation", allocation, problem).ravel()
     known = _geometry.reduce(problem) if reduction is None else reduction
     pairs, frame = known.pairs, known.frame
     information = _least(
@@ -125,7 +83,7 @@ def prove_free(
     cuts = _cuts(problem, gaps, frame, known.span, alternatives)
     best = frame.table[np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms]
     given = alternatives.shifts * frame.scale
-    seen = np.abs(best @ given.T) > _SLACK * norms(best)[:, None] * norms(given)
+    seen = np.abs(best @ given.T) > SLACK * norms(best)[:, None] * norms(given)
     if seen.any():
         raise ValueError(
             f"certificate: alternative {int(seen.any(axis=0).argmax())} changes the mean of an optimal arm, so (P) "
@@ -147,20 +105,23 @@ def prove_at(
     z: float,
     alternatives: Alternatives,
     known: _geometry.Whole | None = None,
+    supply: Supply | None = None,
 ) -> Proof:
-    """What a policy ω (rows sum to 1) and alternatives prove about (P_z)."""
+    """What a policy ω (rows sum to 1) and alternatives prove about (P_z), or about another supply of z steps."""
     known = _geometry.whole(problem) if known is None else known
-    omega, off = _policy(policy, problem)
-    mass = z * problem.context_probs
-    information = z * policy_information(problem, gaps, policy, known) * (1 - 4 * EPS)
-    upper = float(mass @ (omega * gaps.values).sum(axis=1))
+    supply = by_context(problem) if supply is None else supply
+    omega, off = _policy(policy, supply)
+    information = z * policy_information(problem, gaps, policy, known, supply) * (1 - 4 * EPS)
+    mass = z * supply.share
+    values = gaps.values.reshape(omega.shape)
+    upper = float(mass @ (omega * values).sum(axis=1))
     upper *= 1 + gaps.error + 2 * off + upto(omega.size, 1.0)
     if len(alternatives.weights) == 0:
         return Proof(0.0, upper, information)
     cuts = _cuts(problem, gaps, known.frame, _geometry.no_span(problem.dim), alternatives)
     prices = _prices(known.frame, cuts, slice(None)) / (2 * problem.noise_std**2) * (1 + 8 * EPS)
-    least = gaps.values * (1 - gaps.error - 4 * EPS)
-    terms = mass * (least - prices.reshape(omega.shape)).min(axis=1)
+    least = gaps.values.ravel() * (1 - gaps.error - 4 * EPS)
+    terms = -mass * supply.largest(prices - least)
     total = float(cuts.weights.sum())
     size = total + float(np.abs(terms).sum())
     lower = total + float(terms.sum()) - upto(len(terms) + len(cuts.weights), size)
@@ -173,31 +134,48 @@ def prove_least(
     policy: Floats,
     alternatives: Alternatives,
     known: _geometry.Whole | None = None,
+    supply: Supply | None = None,
 ) -> Proof:
     """What a policy ω (rows sum to 1) and alternatives prove about z_min; `information` is 1 by definition."""
     known = _geometry.whole(problem) if known is None else known
-    worst = policy_information(problem, gaps, policy, known)
+    supply = by_context(problem) if supply is None else supply
+    worst = policy_information(problem, gaps, policy, known, supply)
     upper = (1 + 4 * EPS) / worst if worst > 0 else np.inf
+    return Proof(least_steps(problem, gaps, alternatives, known, supply), upper, 1.0)
+
+
+def least_steps(
+    problem: Problem,
+    gaps: _geometry.Gaps,
+    alternatives: Alternatives,
+    known: _geometry.Whole,
+    supply: Supply,
+) -> float:
+    """How many steps it takes at least, as far as alternatives prove it."""
     if len(alternatives.weights) == 0:
-        return Proof(0.0, upper, 1.0)
+        return 0.0
     cuts = _cuts(problem, gaps, known.frame, _geometry.no_span(problem.dim), alternatives)
-    prices = _prices(known.frame, cuts, slice(None)).reshape(policy.shape)
-    size = float(problem.context_probs @ prices.max(axis=1))
+    prices = _prices(known.frame, cuts, slice(None))
+    size = float(supply.share @ supply.largest(prices))
     total = 2 * problem.noise_std**2 * float(cuts.weights.sum())
-    lower = total / size * (1 - upto(len(policy) + len(cuts.weights), 1.0)) if size > 0 else 0.0
-    return Proof(lower, upper, 1.0)
+    return total / size * (1 - upto(len(supply.share) + len(cuts.weights), 1.0)) if size > 0 else 0.0
 
 
 def policy_information(
-    problem: Problem, gaps: _geometry.Gaps, policy: Floats, known: _geometry.Whole | None = None
+    problem: Problem,
+    gaps: _geometry.Gaps,
+    policy: Floats,
+    known: _geometry.Whole | None = None,
+    supply: Supply | None = None,
 ) -> float:
     """Least E_ρ[Σ_a ω(x, a) d_{x,a}(θ, θ')] over all alternatives θ', rounded down; infinite where there is none.
 
     It holds for the policy as it is and for its rows divided by what they exactly sum to.
     """
     known = _geometry.whole(problem) if known is None else known
-    omega, off = _policy(policy, problem)
-    pulls = (problem.context_probs[:, None] * omega).ravel() * (1 - 2 * EPS)
+    supply = by_context(problem) if supply is None else supply
+    omega, off = _policy(policy, supply)
+    pulls = supply.pulls(omega).ravel() * (1 - 2 * EPS)
     where, frame = known.where, known.frame
     spread = where.of(frame.sharp)
     differences = frame.differences(problem, gaps.suboptimal)
@@ -250,7 +228,7 @@ def _least(
     ball = make_ball(problem, frame)
     if ball is not None:
         scale = float(frame.scale[0])
-        kappa, tau, betas = _multipliers(
+        kappa, tau, betas = multipliers(
             spread * np.sqrt(pulls)[:, None], targets / values[:, None], where.centre, where.radius
         )
         normals = np.asarray(frame.differences(problem, pairs), dtype=np.float64)
@@ -270,47 +248,6 @@ def make_ball(problem: Problem, frame: _geometry.Frame) -> Ball | None:
     scale = float(frame.scale[0])
     spare = Fraction(problem.theta_bound) ** 2 - sum(Fraction(float(value)) ** 2 for value in problem.theta)
     return Ball(problem.theta * scale, problem.theta_bound * scale, float(spare * Fraction(scale) ** 2))
-
-
-def _multipliers(rows: Floats, v: Floats, theta: Floats, radius: float) -> tuple[Floats, Floats, Floats]:
-    """For min ‖rows β‖² s.t. vᵀβ >= 1, ‖θ - β‖ <= R: multipliers κ of the ball and τ of each row of v, and β(κ).
-
-    h(κ) = κ(‖θ‖² - R²) - κ²θᵀA⁻¹θ + max(0, 1 - κθᵀA⁻¹v)² / (vᵀA⁻¹v) with A = M + κI is concave in κ; its best
-    value is found by golden section in log κ. Nothing here is rounded with care: any multipliers prove something.
-    """
-    k = len(theta)
-    factor = np.asarray(np.linalg.qr(rows, mode="r"))
-    if len(factor) < k:
-        factor = np.vstack([factor, np.zeros((k - len(factor), k))])
-    _, singular, axes = np.linalg.svd(factor)
-    spectrum = singular**2
-    across, centre = v @ axes.T, axes @ theta
-    top = max(float(spectrum[0]), 1e-300)
-
-    def dual(log_kappa: Floats) -> Floats:
-        kappa = np.exp(log_kappa)
-        weight = 1.0 / (spectrum + kappa[:, None])
-        ahead = np.maximum(1 - kappa * ((across * centre) * weight).sum(axis=1), 0.0)
-        # κ‖θ‖² - κ²θᵀA⁻¹θ = κ θᵀ M A⁻¹ θ, written without the cancellation.
-        inner = kappa * ((centre**2 * spectrum) * weight).sum(axis=1)
-        return np.asarray(inner - kappa * radius**2 + ahead**2 / ((across**2) * weight).sum(axis=1))
-
-    low, high = np.full(len(v), np.log(top) - 46.0), np.full(len(v), np.log(top) + 46.0)
-    ratio = (np.sqrt(5.0) - 1) / 2
-    with np.errstate(all="ignore"):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        at_left, at_right = dual(left), dual(right)
-        for _ in range(80):
-            up = at_left < at_right
-            low, high = np.where(up, left, low), np.where(up, high, right)
-            left, right = high - ratio * (high - low), low + ratio * (high - low)
-            at_left, at_right = dual(left), dual(right)
-        kappa = np.exp(np.where(at_left < at_right, right, left))
-        weight = 1.0 / (spectrum + kappa[:, None])
-        pull = (1 - kappa * (across * centre * weight).sum(axis=1)) / (across**2 * weight).sum(axis=1)
-        tau = np.maximum(pull, 0.0)
-        betas = (kappa[:, None] * centre + tau[:, None] * across) * weight
-    return kappa, tau, betas @ axes
 
 
 class Cuts(NamedTuple):
@@ -342,7 +279,7 @@ def _cuts(
     cuts, seen, excess = _examine(
         problem, gaps, frame, span, alternatives.shifts, np.where(there, x * problem.n_arms + a, 0)
     )
-    limit = 0.0 if problem.theta_bound is None else 1 - _SLACK
+    limit = 0.0 if problem.theta_bound is None else 1 - SLACK
     if not np.all((seen > limit) & there):
         j = int(np.argmin(np.where(there, seen, -np.inf)))
         raise ValueError(
@@ -351,7 +288,7 @@ def _cuts(
         )
     if problem.theta_bound is not None:
         most = float(excess.max()) / float(frame.scale[0]) ** 2
-        if most > 2 * _SLACK * problem.theta_bound**2:
+        if most > 2 * SLACK * problem.theta_bound**2:
             raise ValueError(
                 f"certificate: an alternative has norm {np.sqrt(problem.theta_bound**2 + most):.9g}, over theta_bound "
                 f"{problem.theta_bound:.9g}"
@@ -413,24 +350,21 @@ def _prices(frame: _geometry.Frame, cuts: Cuts, pairs: Ints | slice) -> Floats:
     return np.asarray((means * means) @ cuts.weights * (1 + upto(len(cuts.weights) + 8, 1.0)))
 
 
-def _is_exploration_free(problem: Problem, gaps: _geometry.Gaps) -> bool:
-    nothing = np.zeros((problem.n_contexts, problem.n_arms))
-    none = np.zeros(0, dtype=np.int64)
-    evidence = Alternatives(np.zeros((0, problem.dim)), none, none, np.zeros(0))
-    return prove_free(problem, gaps, nothing, evidence).information == np.inf
-
-
-def _nonnegative(name: str, values: Floats, problem: Problem) -> Floats:
+def nonnegative(name: str, values: Floats, problem: Problem) -> Floats:
+    """A table of pulls, if it is one."""
     shape = (problem.n_contexts, problem.n_arms)
     if values.shape != shape or not np.isfinite(values).all() or values.min() < 0:
         raise ValueError(f"certificate: {name} must be finite, >= 0 and of shape {shape}")
     return values
 
 
-def _policy(policy: Floats, problem: Problem) -> tuple[Floats, float]:
-    """The policy, and how far at most a row's sum is from 1."""
-    omega = _nonnegative("policy", policy, problem)
-    off = float(np.abs(omega.sum(axis=1) - 1).max())
-    if off > _SLACK:
+def _policy(policy: Floats, supply: Supply) -> tuple[Floats, float]:
+    """The policy with a row for each group, and how far at most a row's sum is from 1."""
+    if policy.shape != supply.allowed.shape or not np.isfinite(policy).all() or policy.min() < 0:
+        raise ValueError(f"certificate: policy must be finite, >= 0 and of shape {supply.allowed.shape}")
+    if policy[~supply.allowed].any():
+        raise ValueError("certificate: policy pulls a pair that may not be pulled")
+    off = float(np.abs(policy.sum(axis=1) - 1).max())
+    if off > SLACK:
         raise ValueError("certificate: each row of policy must sum to 1")
-    return omega, off + upto(problem.n_arms, 1.0)
+    return policy, off + upto(policy.shape[1], 1.0)

@@ -14,7 +14,16 @@ from solid_bandits.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """u*(z) at increasing z, with the numbers that Lemma 1 compares it with."""
+    """u*(z) at increasing z, with the numbers that Lemma 1 compares it with.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> found = sb.bounds.curve(sb.problems.toy(noise_std=1.0), [1e3, 1e4])
+        >>> found.upper.shape
+        (2,)
+        >>> bool((found.lower <= found.upper).all())
+        True
+    """
 
     z: Floats
     """(points,)."""
@@ -50,8 +59,8 @@ def curve(problem: Problem, z: ArrayLike | None = None, points: int = 24, tol: f
         The curve, with v* and z_min.
 
     Example:
-        >>> from solid_bandits.problems import toy
-        >>> drawn = curve(toy(), points=5)
+        >>> import solid_bandits as sb
+        >>> drawn = sb.bounds.curve(sb.problems.toy(), points=5)
         >>> bool(drawn.value[0] > drawn.value[-1] >= drawn.bound.lower)
         True
 

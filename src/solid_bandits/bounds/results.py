@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from solid_bandits._types import Floats, Ints
+from solid_bandits._types import Bools, Floats, Ints
 from solid_bandits.bounds._search import Restart
 
 
@@ -22,6 +22,12 @@ class Alternatives(_Frozen):
     """Alternatives θ' and their dual weights: what proves a lower bound.
 
     Each is one linear inequality on pulls, Σ η(x, a) (φ(x, a)ᵀ(θ - θ'))² / (2σ²) >= 1; the weights combine them.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> bound = sb.lower_bound(sb.problems.toy(noise_std=1.0))
+        >>> bound.alternatives.shifts.shape[1]  # each is a parameter of the problem's dimension
+        3
     """
 
     shifts: Floats
@@ -36,7 +42,16 @@ class Alternatives(_Frozen):
 
 @dataclass(frozen=True, eq=False)
 class LowerBound(_Frozen):
-    """The answer to (P): every uniformly good policy has regret >= value * log n, asymptotically."""
+    """The answer to (P): every uniformly good policy has regret >= value * log n, asymptotically.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> bound = sb.lower_bound(sb.problems.toy(noise_std=1.0))
+        >>> bound.lower <= bound.value <= bound.upper
+        True
+        >>> round(bound.pulls, 3)
+        50.0
+    """
 
     value: float
     """v*(θ*): the middle of the bracket."""
@@ -61,7 +76,14 @@ class LowerBound(_Frozen):
 
 @dataclass(frozen=True, eq=False)
 class LowerBoundAt(_Frozen):
-    """The answer to (P_z): the least regret of an exploration that may take z steps."""
+    """The answer to (P_z): the least regret of an exploration that may take z steps.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> at = sb.lower_bound_at(sb.problems.toy(noise_std=1.0), z=1e4)
+        >>> at.policy.sum(axis=1).round(6)
+        array([1., 1.])
+    """
 
     z: float
     value: float
@@ -83,7 +105,14 @@ class LowerBoundAt(_Frozen):
 
 @dataclass(frozen=True, eq=False)
 class PureExploration(_Frozen):
-    """The answer to pure exploration: the least z for which (P_z) is feasible."""
+    """The answer to pure exploration: the least z for which (P_z) is feasible.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> pure = sb.pure_exploration(sb.problems.toy(noise_std=1.0))
+        >>> pure.lower <= pure.z_min <= pure.upper
+        True
+    """
 
     z_min: float
     """The middle of the bracket."""
@@ -96,3 +125,87 @@ class PureExploration(_Frozen):
     converged: bool
     alternatives: Alternatives
     restart: Restart | None = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class LowerBoundInTotal(_Frozen):
+    """The answer to (P̃_z): the least regret of z pulls in whatever contexts.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> total = sb.lower_bound_in_total(sb.problems.toy(noise_std=1.0), z=1000)
+        >>> round(float(total.allocation.sum()))
+        1000
+    """
+
+    z: float
+    value: float
+    """ũ*_z: the middle of the bracket."""
+    lower: float
+    """Certified: ũ*_z >= lower."""
+    upper: float
+    """Certified: ũ*_z <= upper, the regret of `allocation`."""
+    allocation: Floats
+    """η̃*_z(x, a), shape (contexts, arms); sums to z."""
+    multiplier: float
+    """Of the information constraint."""
+    z_min: float
+    """Certified: so many pulls are enough, contexts being chosen."""
+    converged: bool
+    alternatives: Alternatives
+    exploration: PureExploration = field(repr=False)
+    """What decided that z is feasible; its policy has one row for all pairs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Execution(_Frozen):
+    """What z steps give to expect when arms are drawn in proportion to an allocation of z pulls.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.toy(first_context_prob=0.9, noise_std=1.0)
+        >>> prescribed = sb.lower_bound_in_total(problem, z=1000)
+        >>> played = sb.execute(problem, prescribed.allocation)
+        >>> round(played.information, 2)  # a tenth of what is needed
+        0.1
+    """
+
+    z: float
+    mismatch: Floats
+    """α_z(x) = zρ(x) / Σ_a η(x, a), shape (contexts,): what a context gets of its pulls; infinite if it has none."""
+    pulls: Floats
+    """ζ̃_z(x, a), shape (contexts, arms)."""
+    regret: float
+    """Σ ζ̃ Δ."""
+    information: float
+    """Against the closest alternative, rounded down; the allocation is realised to no avail where it is below 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class BestExecution(_Frozen):
+    """The answer to (P̃_α): the best correction of an allocation that contexts, drawn by ρ, allow.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.toy(first_context_prob=0.9, noise_std=1.0)
+        >>> prescribed = sb.lower_bound_in_total(problem, z=1000)
+        >>> sb.best_execution(problem, prescribed.allocation).value  # no correction has enough information
+        inf
+    """
+
+    z: float
+    value: float
+    """The middle of the bracket; infinite where no correction has enough information."""
+    lower: float
+    """Certified."""
+    upper: float
+    """Certified: the regret of `policy` in z steps."""
+    policy: Floats
+    """ω(x, a) = η α / (zρ), shape (contexts, arms); each row sums to 1, or is NaN where there is no correction."""
+    factors: Floats
+    """α(x, a), shape (contexts, arms); NaN where the allocation has no pulls."""
+    support: Bools
+    """(contexts, arms): where the allocation has pulls."""
+    converged: bool
+    alternatives: Alternatives
+    """What proves `lower`; where there is no correction, that more than z steps are needed."""

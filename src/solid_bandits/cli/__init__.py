@@ -14,10 +14,16 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from solid_bandits import _extras
+from solid_bandits._extras import MissingExtraError
 from solid_bandits.cli.bound import bound
 from solid_bandits.cli.compare import compare
+from solid_bandits.cli.evaluate import evaluate
 from solid_bandits.cli.policies import policies
-from solid_bandits.cli.reproduce import report, reproduce
+from solid_bandits.cli.report import report
+from solid_bandits.cli.reproduce import reproduce
+from solid_bandits.cli.serve import keys, replay, serve
+from solid_bandits.cli.summarise import summarise
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -28,13 +34,23 @@ TERMINATED = 143
 LONGEST_END = 15.0
 """Seconds that a terminated command takes to put its things in order, at most."""
 
+EXAMPLES = """Examples:
+
+  solid-bandits compare toy --policy randucb --policy "linucb(scale=0.5)"
+
+  solid-bandits bound random --arms 16
+
+  solid-bandits evaluate log.parquet --policy uniform
+"""
+
 app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Contextual linear bandits: SOLID and its rivals, compared fairly.",
 )
-for _command in (compare, reproduce, report, bound, policies):
+for _command in (compare, summarise, evaluate, reproduce, report, bound, policies, serve, replay):
     app.command()(_command)
+app.add_typer(keys, name="keys")
 
 
 def _print_version(wanted: bool) -> None:
@@ -45,14 +61,17 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True, epilog=EXAMPLES)
 def _commands(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """Contextual linear bandits: SOLID and its rivals, compared fairly."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def main() -> None:
@@ -68,8 +87,13 @@ def main() -> None:
         _fail(error.format_message())
     except (typer.Abort, KeyboardInterrupt):
         status = INTERRUPTED
-    except OSError as error:
+    except (OSError, MissingExtraError) as error:
         _fail(str(error))
+    except ModuleNotFoundError as error:
+        missing = _extras.missing(error, "this command")
+        if missing is None:
+            raise
+        _fail(str(missing))
     if terminated:
         _fail("terminated before all results were written", status=TERMINATED)
     if status == INTERRUPTED:  # what typer itself makes of Ctrl-C

@@ -1,14 +1,18 @@
-"""`solid-bandits compare`: policies on one problem."""
+"""`solid-bandits compare`: policies on one problem, on a stream, or on a file of data."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from solid_bandits._files import ARMS_FILE, CALIBRATION_FILE, DECISIONS_FILE, MANIFEST_FILE, TABLE_FILE
 from solid_bandits.cli.errors import bad_arguments, check_writable, plain_console
-from solid_bandits.cli.problems import Chosen, takes_problem
+from solid_bandits.cli.problems import DATA, Chosen, takes_problem
+from solid_bandits.cli.report import report_results
+from solid_bandits.policies.default import DEFAULT
 
 if TYPE_CHECKING:
     from solid_bandits._types import Plain
@@ -18,17 +22,23 @@ if TYPE_CHECKING:
     from solid_bandits.simulation import Block, Plan
     from solid_bandits.simulation.playing import Key
 
-DEFAULT_POLICIES = ["solid", "randucb", "linucb", "lints-paper", "lints"]
+DEFAULT_POLICIES = ["solid", DEFAULT, "linucb", "lints-paper", "lints"]
+DATA_POLICIES = [DEFAULT, "lints", "linucb", "epsilon-greedy", "greedy"]
+DEFAULT_HORIZON = 50_000
+DATA_NOTE = (
+    "intervals cover the policies' own random numbers alone: every run plays this file, in its order. They say nothing "
+    "about other data, and policies that draw nothing have none"
+)
 
 
-@takes_problem
+@partial(takes_problem, streams=True)
 def compare(
     chosen: Chosen,
     policy: Annotated[
         list[str] | None,
         typer.Option(
             help="A policy by name, with parameters if need be, such as 'randucb(ridge=0.05)'; repeat for several "
-            "(default: solid, randucb, linucb, lints-paper, lints)."
+            f"(default: {', '.join(DEFAULT_POLICIES)}; on streams and data {', '.join(DATA_POLICIES)})."
         ),
     ] = None,
     import_: Annotated[
@@ -37,7 +47,9 @@ def compare(
             "--import", help="A module of yours; its policies can then be named by their classes' names."
         ),
     ] = None,
-    horizon: Annotated[int, typer.Option(help="Steps of each run.")] = 50_000,
+    horizon: Annotated[
+        int | None, typer.Option(help="Steps of each run (default: 50000; all rounds of data).")
+    ] = None,
     runs: Annotated[int, typer.Option(help="Independent repetitions.")] = 100,
     seed: Annotated[int, typer.Option(help="Of everything random in the runs.")] = 0,
     out: Annotated[Path, typer.Option(help="Directory for the results, made if missing.")] = Path("results"),
@@ -45,20 +57,37 @@ def compare(
     diagnostics: Annotated[
         bool, typer.Option("--diagnostics", help="Also record and show what goes on in SOLID.")
     ] = False,
+    device: Annotated[str, typer.Option(help="cpu, or gpu: all runs together on a GPU.")] = "cpu",
+    record: Annotated[
+        str | None,
+        typer.Option(help="'decisions' also writes every decision on data to decisions.parquet."),
+    ] = None,
 ) -> None:
-    """Play policies on one problem; print a table, write results.parquet, manifest.json, regret.png, report.html."""
+    """Play policies on one problem, on a stream, or on a file of data.
+
+    Prints a table, writes results.parquet, manifest.json, regret.png, report.html.
+    """
     from solid_bandits import _check
     from solid_bandits.bounds.record import bound_record
     from solid_bandits.policies.naming import by_name, import_policies
     from solid_bandits.results import claim
     from solid_bandits.simulation import Plan
+    from solid_bandits.streams import Stream
+    from solid_bandits.streams.decisions import make_record
 
     # Everything that can be wrong is found before the first step is played.
     with bad_arguments():
         for module in import_ or []:
             import_policies(module)
-        played = by_name(policy or DEFAULT_POLICIES, chosen.kind, chosen.problem.n_arms)
-        plan = Plan(chosen.problem, played, horizon, runs, seed, diagnostics)
+        on_stream = isinstance(chosen.problem, Stream)
+        names = policy or (DATA_POLICIES if on_stream else DEFAULT_POLICIES)
+        played = by_name(names, chosen.kind, chosen.problem.n_arms)
+        endless = getattr(chosen.problem, "length", None) is None
+        steps = DEFAULT_HORIZON if horizon is None and endless else horizon
+        kept = make_record(record, out / DECISIONS_FILE)
+        plan = Plan(
+            chosen.problem, played, cast("int", steps), runs, seed, diagnostics, device=device, record=kept
+        )
         configuration = plan.configuration()
         configuration["problem"]["name"] = chosen.name
         if jobs is not None:
@@ -70,7 +99,8 @@ def compare(
         results = _simulate(plan, jobs)
         results.manifest["configuration"] = configuration
         save(results)  # what was played is safe, whatever becomes of the rest
-        results.manifest["lower_bound"] = _outcome("lower bound", bound_record, chosen.problem)
+        if not isinstance(chosen.problem, Stream):
+            results.manifest["lower_bound"] = _outcome("lower bound", bound_record, chosen.problem)
         if results.diagnostics is not None:
             zs = (
                 sorted(set(results.diagnostics["normalisation"].drop_nulls()))
@@ -81,7 +111,18 @@ def compare(
             if "reason" not in targets:
                 results.manifest["targets"] = targets
         save(results)
-        _write(results, out)
+        report_results(results, out, *_said(results, chosen, kept is not None))
+
+
+def _said(results: "Results", chosen: Chosen, recorded: bool) -> tuple[list[str], str, str]:
+    """Files that are written by now, what the intervals cover, and how long it took."""
+    from solid_bandits._words import duration
+
+    files = [TABLE_FILE, MANIFEST_FILE]
+    files += [DECISIONS_FILE] if recorded else []
+    files += [ARMS_FILE, CALIBRATION_FILE] if results.arms is not None else []
+    note = DATA_NOTE if chosen.kind == DATA else ""
+    return files, note, f"simulated in {duration(results.manifest['wall_seconds'])}; "
 
 
 def _targets_of(problem: "Problem", zs: list[float]) -> "Plain":
@@ -117,22 +158,24 @@ def _outcome(what: str, function: "Callable[..., Plain]", *arguments: Any) -> "P
 def _simulate(plan: "Plan", jobs: int | None) -> "Results":
     from solid_bandits._words import count
     from solid_bandits.cli.progress import Display
+    from solid_bandits.gpu.layout import UnfitError
     from solid_bandits.policies.own import OwnPolicyError
     from solid_bandits.simulation.memory import simulate_plan
-    from solid_bandits.workers import Processes, WorkersLostError
+    from solid_bandits.simulation.playing import workers_for
+    from solid_bandits.workers import WorkersLostError
 
-    with Display(Processes(jobs).count) as display:
+    with Display(workers_for(plan, jobs).count) as display:
         display.say(
             f"{plan.problem!r}: {count(len(plan.policies), 'policy', 'policies')}, {count(plan.runs, 'run')} of "
             f"{count(plan.horizon, 'step')} each"
         )
         try:
-            return simulate_plan(plan, jobs, _Shown(plan, display))
-        except (WorkersLostError, OwnPolicyError) as error:
+            return simulate_plan(plan, jobs, Shown(plan, display))
+        except (WorkersLostError, OwnPolicyError, UnfitError) as error:
             raise typer.TyperException(str(error)) from None
 
 
-class _Shown:
+class Shown:
     """Shows how a plan's tasks go, with what they were estimated to take."""
 
     def __init__(self, plan: "Plan", display: "Display") -> None:
@@ -140,15 +183,19 @@ class _Shown:
         self.display = display
 
     def begin(self, tasks: "Sequence[Key]", kept: int) -> None:
+        """These tasks are to be done; so many are kept."""
         self.display.begin(kept + len(tasks), kept, sum(map(self._seconds, tasks)))
 
     def compiling(self, done: int, total: int) -> None:
+        """So many loops are compiled."""
         self.display.compiling(done, total)
 
     def start(self) -> None:
+        """Everything is compiled."""
         self.display.start()
 
     def advance(self, key: "Key") -> None:
+        """A task is done."""
         policy, _, runs = cast("Block", key.task)
         self.display.advance(policy, self.plan.horizon * runs, self._seconds(key))
 
@@ -156,24 +203,3 @@ class _Shown:
         from solid_bandits.experiments.estimate import task_seconds
 
         return task_seconds(self.plan, key.task)
-
-
-def _write(results: "Results", out: Path) -> None:
-    from solid_bandits._words import duration, number
-    from solid_bandits.report.figure import write_figure
-    from solid_bandits.report.page import write_page
-    from solid_bandits.report.table import final_table
-
-    constant = results.bound
-    write_figure(results, out / "regret.png", bound=constant)
-    write_page(results, out / "report.html", bound=constant)
-    console = plain_console()
-    console.print(final_table(results, bound=constant))
-    if constant is not None:
-        console.print(f"v* = {number(constant, 6)}, the constant of the regret lower bound", highlight=False)
-    console.print(
-        f"simulated in {duration(results.manifest['wall_seconds'])}; written to {out}/: results.parquet, "
-        "manifest.json, regret.png, report.html",
-        highlight=False,
-        soft_wrap=True,
-    )

@@ -1,4 +1,4 @@
-"""`solid-bandits reproduce`: the paper's experiments, or one's own; `solid-bandits report`: their pages again."""
+"""`solid-bandits reproduce`: the paper's experiments, or one's own."""
 
 import os
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from solid_bandits.cli.errors import bad_arguments
+from solid_bandits.cli.report import report_experiments
 
 if TYPE_CHECKING:
     from solid_bandits.experiments.experiment import Experiment
@@ -63,14 +64,6 @@ def reproduce(
     _play(chosen, out or Path("reproduction") / scale, workers)
 
 
-def report(
-    directory: Annotated[Path, typer.Argument(help="A directory that `reproduce` wrote.")],
-) -> None:
-    """Write figures, report.html and report.md of a directory again, from its results."""
-    with bad_arguments():
-        _report(directory)
-
-
 def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
     from solid_bandits._files import StoreError
     from solid_bandits.cli.progress import Display
@@ -103,7 +96,7 @@ def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
             if close is not None:
                 close()
     with bad_arguments():
-        _report(out)
+        report_experiments(out)
 
 
 def _workers(backend: str, address: str | None, jobs: int | None) -> "Workers":
@@ -168,24 +161,3 @@ def _count(steps: int) -> str:
     from solid_bandits._words import number
 
     return f"{number(steps / 1e9, 2)} billion" if steps >= 1e9 else f"{number(steps / 1e6, 2)} million"
-
-
-def _report(out: Path) -> None:
-    from rich.console import Console
-
-    from solid_bandits.experiments.outcomes import outcomes
-    from solid_bandits.experiments.ranking import ranking
-    from solid_bandits.report.directory import write_report
-    from solid_bandits.report.readings import chosen_words
-    from solid_bandits.report.verdicts import legend, verdict_table
-
-    found = outcomes(out)
-    if not found:
-        raise ValueError(f"{os.fspath(out)!r} holds no finished experiment; run reproduce first")
-    written = write_report(found, out)
-    console = Console(markup=False)
-    console.print(verdict_table(found))
-    words = chosen_words(found, ranking(found))
-    if words:
-        console.print(f"{legend()} {words}", highlight=False, soft_wrap=True, markup=False)
-    console.print(f"written to {out}/: {', '.join(written)}", highlight=False, soft_wrap=True)

@@ -23,7 +23,14 @@ MANY = 16
 
 
 class ArmsWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing is carried in it.
+
+    Example:
+        >>> from solid_bandits import kernels
+        >>> work = kernels.make_arms_work(3)
+        >>> work.vector.shape
+        (3,)
+    """
 
     columns: Floats
     """Features of a block, one column per arm, on their way to U^-T φ; shape (dim, WIDE)."""
@@ -205,7 +212,14 @@ def best_available(arms: Floats, available: Bools, theta: Floats) -> int:
 
 @jit
 def count_available(available: Bools) -> int:
-    """How many arms may be pulled."""
+    """How many arms may be pulled.
+
+    Example:
+        >>> import numpy as np
+        >>> from solid_bandits import kernels
+        >>> kernels.count_available(np.array([True, False, True]))
+        2
+    """
     count = 0
     for arm in range(available.shape[0]):
         if available[arm]:

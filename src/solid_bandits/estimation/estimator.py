@@ -17,7 +17,14 @@ from solid_bandits._types import Floats, Ints
 
 
 class Estimator(NamedTuple):
-    """V, θ-hat and the sums of the rewards. All arrays are updated in place."""
+    """V, θ-hat and the sums of the rewards. All arrays are updated in place.
+
+    Example:
+        >>> from solid_bandits import kernels
+        >>> estimator = kernels.make_estimator(dim=2, ridge=1.0)
+        >>> estimator.weights
+        array([1., 1.])
+    """
 
     triangle: Floats
     """U, unit upper triangular, shape (dim, dim)."""
@@ -33,6 +40,8 @@ class Estimator(NamedTuple):
     """How many rewards have come, shape ()."""
     reward_sum: Floats
     """Σ Y, shape ()."""
+    reward_scatter: Floats
+    """Σ (Y - Ȳ)², shape ()."""
 
 
 def make_estimator(dim: int, ridge: float) -> Estimator:
@@ -45,6 +54,7 @@ def make_estimator(dim: int, ridge: float) -> Estimator:
         residual=np.array(0.0),
         rewards=np.array(0),
         reward_sum=np.array(0.0),
+        reward_scatter=np.array(0.0),
     )
 
 
@@ -83,9 +93,19 @@ def observe(estimator: Estimator, features: Floats, reward: float, row: Floats, 
     growth = 1.0 / weight
     estimator.log_det_ratio[()] += math.log(growth)
     estimator.residual[()] += weight * rest * rest
+    count_reward(estimator, reward)
+    return growth
+
+
+@jit
+def count_reward(estimator: Estimator, reward: float) -> None:
+    """Count a reward, and take it into the sums; of Σ (Y - Ȳ)² no offset takes digits (Welford 1962)."""
+    count = estimator.rewards.item()
+    mean = estimator.reward_sum.item() / count if count > 0 else reward
     estimator.rewards[()] += 1
     estimator.reward_sum[()] += reward
-    return growth
+    around = estimator.reward_sum.item() / (count + 1)
+    estimator.reward_scatter[()] += max((reward - mean) * (reward - around), 0.0)
 
 
 @jit

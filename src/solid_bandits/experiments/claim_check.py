@@ -87,15 +87,14 @@ def _check_in_parts(field: str, label: str, claim: Claim, parts: Mapping[str, Se
 
 
 def _check_arm(claim: Claim, rule: Rule) -> None:
-    takes = not rule.of_policies
-    if not takes:
+    by_metric = rule.uses_metric and METRICS[claim.metric].of_arm
+    if rule.of_policies and not by_metric:
         if claim.arm is not None:
             raise _not_taken("arm", claim.rule, claim.arm)
         return
     if not isinstance(claim.arm, tuple | list) or len(claim.arm) != 2:
-        raise ArgumentError(
-            "arm", f"must be [context, arm], counted from 0, for rule {claim.rule!r}, got {claim.arm!r}"
-        )
+        what = f"metric {claim.metric!r}" if by_metric else f"rule {claim.rule!r}"
+        raise ArgumentError("arm", f"must be [context, arm], counted from 0, for {what}, got {claim.arm!r}")
     for place, value in enumerate(claim.arm):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ArgumentError("arm", f"must be two integers >= 0, got {value!r} at index {place}")

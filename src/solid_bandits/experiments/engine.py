@@ -66,6 +66,8 @@ class _Labelled(NamedTuple):
 
 def _game(plan: Plan, directory: Path, workers: Workers) -> Game:
     bound = Extra(BOUND, bound_record, (plan.problem, plan.runs))
+    if plan.on_stream:
+        bound = Extra(BOUND, dict, ({"reason": "a stream has no table of contexts"},))
     return Game(plan, Store(directory, plan, workers.count), (bound,))
 
 

@@ -9,20 +9,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from solid_bandits import problems
+from solid_bandits import problems, streams
 from solid_bandits.experiments.outcome import Claim, Played
-from solid_bandits.problem import Problem
 from solid_bandits.simulation import Plan
+from solid_bandits.simulation.plan import Playable
 
-CONSTRUCTORS: dict[str, Callable[..., Problem]] = {
+CONSTRUCTORS: dict[str, Callable[..., Playable]] = {
     "toy": problems.toy,
     "random": problems.random,
     "end-of-optimism": problems.end_of_optimism,
     "jester": problems.jester,
+    "gaussian": streams.gaussian,
+    "sparse": streams.sparse,
+    "joint": streams.joint,
 }
 
-RANDOM_KINDS = ("random", "jester")
-"""Those whose problems have a seed."""
+RANDOM_KINDS = ("random", "jester", "gaussian", "sparse", "joint")
+"""Those whose problems or streams have a seed."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class NewEachRun:
     kind: str
     parameters: Mapping[str, Any]
 
-    def __call__(self, run: int) -> Problem:
+    def __call__(self, run: int) -> Playable:
         """The problem of one run."""
         parameters = {**self.parameters, "seed": self.parameters.get("seed", 0) + run}
         return CONSTRUCTORS[self.kind](**parameters)

@@ -28,7 +28,7 @@ class Claim:
         parts: labels of the parts it speaks of, in order; all of them if empty.
         at: where in the run the metric is read, as a share of the horizon.
         margin: what counts as the same, as a share of what is compared with, or the rule's limit: see `rules.RULES`.
-        arm: (context, arm) that the rule "allocation" speaks of, counted from 0.
+        arm: (context, arm), counted from 0, that the rule "allocation" or the metric speaks of.
 
     """
 

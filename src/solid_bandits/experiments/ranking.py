@@ -1,14 +1,15 @@
 """Which reading of SOLID is "the paper's" here: the rule of studies/jester/plan.md, written before the runs.
 
 Every sentence of the paper that an experiment judges counts 1 if confirmed, -1 if refuted, and 0 if undecided or not
-testable; what is ours, and what is on Jester, does not count. The largest sum wins; of equal ones, the more literal.
+testable; what is ours, on Jester, or was added after the rule, does not count. The largest sum wins; of equal ones, the
+more literal.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from solid_bandits.experiments.names import ALL
+from solid_bandits.experiments.names import COUNTED
 from solid_bandits.experiments.outcome import OURS, Answer, Outcome, Sentence
 from solid_bandits.experiments.readings import READINGS
 
@@ -27,7 +28,7 @@ class Standing(NamedTuple):
 
 def counted(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The experiments that count: the paper's, played under several readings, without Jester."""
-    return [outcome for outcome in outcomes if outcome.name in ALL and outcome.readings]
+    return [outcome for outcome in outcomes if outcome.name in COUNTED and outcome.readings]
 
 
 def sentences(outcomes: Sequence[Outcome]) -> list[Sentence]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from reprlib import repr as short
 from typing import Any
 
 from solid_bandits import _check
-from solid_bandits._check import ArgumentError
+from solid_bandits._check import ArgumentError, short
 from solid_bandits._files import TAKEN, check_name, read_bytes
 from solid_bandits._types import Plain
 from solid_bandits.experiments.claim_check import check_claim
@@ -28,6 +28,9 @@ from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.naming import find
 from solid_bandits.problem import Problem, check_size
 from solid_bandits.simulation import Plan
+from solid_bandits.simulation.plan import Playable
+from solid_bandits.streams import from_file
+from solid_bandits.streams.files import SUFFIXES
 
 
 def load(source: str | Path, scale: str = "paper") -> Experiment:
@@ -78,6 +81,7 @@ _TOP = {
     "runs": int,
     "seed": int,
     "diagnostics": bool,
+    "pulls": bool,
     "readings": list,
     "quick": dict,
     "problem": list,
@@ -191,18 +195,24 @@ class _Reader:
                     size["runs"],
                     self.content.get("seed", 0),
                     self.content.get("diagnostics", False),
+                    self.content.get("pulls", False),
                 )
             yield labels[index], plan
 
-    def problem(self, table: Plain, index: int) -> tuple[Problem | Callable[[int], Problem], str]:
-        """The problem of a [[problem]] table, and what kind it is."""
+    def problem(self, table: Plain, index: int) -> tuple[Playable | Callable[[int], Playable], str]:
+        """The problem or stream of a [[problem]] table, and what kind it is."""
+        data = Path(table.get("file", "")).suffix.lower() in SUFFIXES
         with self.source.at("problem", index):
             if "file" in table:
-                if table.keys() & {"kind", "parameters", "new_each_run"}:
-                    raise ArgumentError("file", "must be given without kind, parameters and new_each_run")
+                if table.keys() & {"kind", "new_each_run"} or ("parameters" in table and not data):
+                    raise ArgumentError(
+                        "file",
+                        "must be given without kind and new_each_run, and without parameters if it is no data",
+                    )
             elif "kind" not in table:
                 raise ArgumentError(
-                    "kind", f'is missing; give one of {", ".join(CONSTRUCTORS)}, or file = "NAME.npz"'
+                    "kind",
+                    f'is missing; give one of {", ".join(CONSTRUCTORS)}, or file = "NAME.npz" or of data',
                 )
             else:
                 _check.choice("kind", table["kind"], CONSTRUCTORS)
@@ -211,6 +221,10 @@ class _Reader:
                         "new_each_run",
                         f"must be left out, as a {table['kind']} problem is always the same, got True",
                     )
+        if data:
+            with self.source.at("problem", index, "parameters"):
+                path = self.folder / table["file"]
+                return _called(partial(from_file, path), table.get("parameters", {})), "data"
         if "file" in table:
             with self.source.at("problem", index, "file"):
                 return Problem.load(self.folder / table["file"]), "file"
@@ -220,7 +234,7 @@ class _Reader:
         return (NewEachRun(kind, parameters) if table.get("new_each_run", False) else problem), kind
 
     def policies(
-        self, part: str, kind: str, problem: Problem | Callable[[int], Problem]
+        self, part: str, kind: str, problem: Playable | Callable[[int], Playable]
     ) -> dict[str, Policy]:
         """Label -> policy, of those that play on this part."""
         first = problem(0) if callable(problem) else problem
@@ -319,7 +333,7 @@ def _check_sizes(sizes: Plain) -> None:
         _check.integer(key, sizes[key], least=1)
 
 
-def _called(function: Callable[..., Problem], parameters: Plain) -> Problem:
+def _called(function: Callable[..., Playable], parameters: Plain) -> Playable:
     sizes = [parameters.get(name, 8) for name in ("n_contexts", "n_arms", "dim")]
     if all(isinstance(one, int) and one > 0 for one in sizes):
         check_size(*sizes)

@@ -11,8 +11,10 @@ Every file appears whole or not at all. Only the process that holds the lock of 
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +34,7 @@ from solid_bandits.results import recover
 from solid_bandits.simulation import Block, Plan, Played
 from solid_bandits.simulation.assembly import assemble, seconds_by_policy, versions
 from solid_bandits.simulation.block import blocks
+from solid_bandits.streams.playing import StreamTrace, stream_trace_from_plain, stream_trace_to_plain
 from solid_bandits.workers import identity
 
 CONFIGURATION_FILE = "configuration.json"
@@ -109,6 +112,7 @@ class Store:
                 "regret": [trace.regret.tolist() for trace in outcome.traces],
                 "explored": [trace.explored.tolist() for trace in outcome.traces],
                 "diagnostics": outcome.diagnostics,
+                **_stream_fields(outcome.traces),
             }
         write_json(self.directory / TASKS / self._name(task), outcome, indent=None)
 
@@ -153,8 +157,19 @@ class Store:
             self.directory / TASKS / self._name(block), "regret", "explored", "diagnostics", "seconds"
         )
         steps = self.plan.steps
-        traces = [
+        traces: list[Any] = [
             Trace(steps, np.array(regret), np.array(explored, dtype=np.int64))
             for regret, explored in zip(content["regret"], content["explored"], strict=True)
         ]
+        if "streams" in content:
+            traces = [
+                stream_trace_from_plain(trace.steps, trace.regret, trace.explored, plain)
+                for trace, plain in zip(traces, content["streams"], strict=True)
+            ]
         return Played(traces, content["diagnostics"], content["seconds"])
+
+
+def _stream_fields(traces: Sequence[Trace | StreamTrace]) -> Plain:
+    """What traces of streams have beside regret and exploring rounds."""
+    found = [stream_trace_to_plain(trace) for trace in traces if isinstance(trace, StreamTrace)]
+    return {"streams": found} if found else {}

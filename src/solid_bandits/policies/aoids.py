@@ -250,6 +250,14 @@ class AOIDS(TablePolicy):
         learning_rate: η of the weights q; 0 weighs all alternatives alike, a large one only the closest counts.
         ridge: ν > 0, the regulariser of the estimate.
 
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.toy()
+        >>> agent = sb.Agent(sb.AOIDS(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent.learn(agent.decide(context=0), reward=1.0)
+        >>> agent.decide(context=0).arm
+        0
+
     Reference: Kirschner, Lattimore, Vernade and Szepesvári (2021), "Asymptotically optimal information-directed
     sampling", Algorithm 1.
     """

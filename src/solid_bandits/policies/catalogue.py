@@ -15,7 +15,9 @@ from solid_bandits.policies.ossb import OSSB
 from solid_bandits.policies.randucb import RandUCB
 from solid_bandits.policies.solid.policy import Solid
 from solid_bandits.policies.spl import SPL
+from solid_bandits.policies.streaming.policy import StreamingSolid
 from solid_bandits.policies.ucb1 import UCB1
+from solid_bandits.policies.vids import VIDS
 
 
 class Entry(NamedTuple):
@@ -60,6 +62,18 @@ CATALOGUE = {
         parameters=("z0", "initial_multiplier", "policy_step", "multiplier_step", "max_multiplier"),
         reference="Tirinzoni et al. 2020",
     ),
+    "streaming-solid": Entry(
+        label="Streaming SOLID",
+        make=lambda kind, n_arms: StreamingSolid(),
+        line="SOLID's primal-dual steps as sums over features, for contexts never seen before; has a budget",
+        contextual=True,
+        setting="linear, contextual",
+        optimality="none proved",
+        exploration="optimism",
+        test="likelihood ratio, and a budget",
+        parameters=("budget", "z0", "initial_multiplier", "fading"),
+        reference="this project, after Tirinzoni et al. 2020",
+    ),
     "randucb": Entry(
         label="RandUCB",
         make=lambda kind, n_arms: RandUCB(),
@@ -71,6 +85,18 @@ CATALOGUE = {
         test="none",
         parameters=("temperature", "growth", "ridge"),
         reference="Vaswani et al. 2020; parameters of this project",
+    ),
+    "vids": Entry(
+        label="VIDS",
+        make=lambda kind, n_arms: VIDS(),
+        line="mixes two arms so that expected regret² per information about the best arm is least, by samples",
+        contextual=True,
+        setting="linear, contextual",
+        optimality="none; Bayesian bound",
+        exploration="information",
+        test="none",
+        parameters=("samples", "memory", "ridge"),
+        reference="Russo and Van Roy 2018",
     ),
     "oam": Entry(
         label="OAM",
@@ -224,7 +250,9 @@ CLASSES: dict[str, type[Policy]] = {
     kind.__name__: kind
     for kind in (
         Solid,
+        StreamingSolid,
         RandUCB,
+        VIDS,
         OAM,
         AOIDS,
         OSSB,

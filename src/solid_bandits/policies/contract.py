@@ -30,9 +30,10 @@ from typing import Any, NamedTuple, Protocol
 from numba.extending import overload
 
 from solid_bandits._cache import note_modules
+from solid_bandits._check import short
 from solid_bandits._compile import INLINED
 from solid_bandits._types import Bools, Floats, Plain, Words
-from solid_bandits.policies.own import check_agent, check_kernels, what_it_means
+from solid_bandits.policies.own import check_agent, check_kernels, check_like, what_it_means
 from solid_bandits.setting import Setting, Table
 
 
@@ -51,7 +52,18 @@ class CompiledAgent(Protocol):
 class Kernels(NamedTuple):
     """The compiled functions of one type of agent.
 
-    A policy of your own names them in its class, so that they go wherever it goes: `kernels = sb.Kernels(act, update)`.
+    A policy of your own names them in its class: `kernels = sb.Kernels(act, update)`.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> @sb.jit
+        ... def act(agent, arms, available):
+        ...     return available.argmax(), False
+        >>> @sb.jit
+        ... def update(agent, features, reward):
+        ...     pass
+        >>> sb.Kernels(act, update, certain=True).certain
+        True
     """
 
     act: Callable[..., tuple[int, bool]]
@@ -195,7 +207,13 @@ class Policy(ABC):  # noqa: B024  # start is abstract in either kind
 
 @dataclass(frozen=True)
 class DecisionPolicy(Policy):
-    """A policy that is asked about the arms on offer, and carries nothing per context."""
+    """A policy that chooses among the arms on offer, and keeps nothing per context.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> isinstance(sb.RandUCB(), sb.DecisionPolicy), isinstance(sb.Solid(), sb.DecisionPolicy)
+        (True, False)
+    """
 
     @abstractmethod
     def start(self, setting: Setting, stream: Words) -> CompiledAgent:
@@ -204,7 +222,13 @@ class DecisionPolicy(Policy):
 
 @dataclass(frozen=True)
 class TablePolicy(Policy):
-    """A policy that plans over all contexts of a finite problem."""
+    """A policy that plans over all contexts of a finite problem.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> isinstance(sb.Solid(), sb.TablePolicy), isinstance(sb.RandUCB(), sb.TablePolicy)
+        (True, False)
+    """
 
     @abstractmethod
     def start(self, setting: Setting, table: Table, stream: Words) -> CompiledAgent:
@@ -213,26 +237,40 @@ class TablePolicy(Policy):
 
 def start(policy: Policy, setting: Setting, table: Table | None, stream: Words) -> CompiledAgent:
     """A new agent of a policy of either kind; a table policy refuses to start without a table."""
+    given: tuple[Any, ...]
     if isinstance(policy, DecisionPolicy):
-        return _known(policy, policy.start(setting, stream))
-    if not isinstance(policy, TablePolicy):
-        raise ValueError(f"policy must be a policy such as LinUCB() or Solid(), got {policy!r}")
-    if table is None:
+        given = setting, stream
+    elif not isinstance(policy, TablePolicy):
+        raise ValueError(f"policy must be a policy such as LinUCB() or Solid(), got {short(policy)}")
+    elif table is None:
         raise ValueError(
             f"contexts must be given: {type(policy).__name__} plans over a table of contexts known in advance; "
-            "for features that come with each decision use RandUCB, LinTS, LinUCB, EpsilonGreedy or Greedy"
+            "for features that come with each decision use RandUCB, LinTS, VIDS, StreamingSolid, LinUCB, EpsilonGreedy "
+            "or Greedy"
         )
-    return _known(policy, policy.start(setting, table, stream))
+    else:
+        if getattr(policy, "kernels", None) is None:  # one of your own may do without
+            require_noise(type(policy).__name__, setting)
+        given = setting, table, stream
+    return _known(policy, given)
 
 
-def _known(policy: Policy, agent: CompiledAgent) -> CompiledAgent:
+def _known(policy: Policy, given: tuple[Any, ...]) -> CompiledAgent:
     """An agent whose kernels are registered: those of a policy from elsewhere come with it, into any process."""
     own = getattr(policy, "kernels", None)
-    if own is None and type(agent) in _KERNELS:
-        return agent
     name = policy.name
+    starts = [kind for kind in type(policy).__mro__ if "start" in vars(kind)]
+    agent: CompiledAgent = starts[0].start(policy, *given)  # type: ignore[attr-defined]
+    if own is None and type(agent) in _KERNELS:
+        ours = [kind for kind in starts if kind.__module__.split(".")[0] == __name__.split(".")[0]]
+        if ours and ours[0] is starts[0]:
+            return agent
+        if ours and ours[0] not in (DecisionPolicy, TablePolicy):
+            # Our kernels on an agent that somebody else's start returned: they rely on the sizes that ours makes.
+            check_like(name, agent, ours[0].start(policy, *given))  # type: ignore[attr-defined]
+            return agent
     if not isinstance(own, Kernels):
-        raise ValueError(f"{name}.kernels must be sb.Kernels(act, update), got {own!r}")
+        raise ValueError(f"{name}.kernels must be sb.Kernels(act, update), got {short(own)}")
     if "__init__" in vars(type(policy)) and "__dataclass_fields__" not in vars(type(policy)):
         # Otherwise its parameters would be in no description, and two policies that differ would be equal.
         raise ValueError(f"{name} must be a dataclass: put @dataclass(frozen=True) before the class")
@@ -250,6 +288,15 @@ def _known(policy: Policy, agent: CompiledAgent) -> CompiledAgent:
     twin: Any = twins[meaning]
     same: CompiledAgent = agent if twin is type(agent) else twin._make(agent)
     return same
+
+
+def require_noise(policy: str, setting: Setting) -> None:
+    """Refuse an unknown σ on behalf of a policy that needs one."""
+    if setting.noise_std == 0.0:
+        raise ValueError(
+            f"noise_std must be a number > 0 for {policy}, got None; give an upper bound, or use RandUCB, LinTS, "
+            "VIDS, LinUCB, EpsilonGreedy or Greedy, which do without"
+        )
 
 
 def require_bound(policy: str, setting: Setting) -> None:

@@ -204,6 +204,14 @@ class EndOfOptimism(TablePolicy):
         tolerance: how many ε_n an estimate may move; 2 in the original.
         ridge: ν > 0, the regulariser of the estimate; small, because the warm-up's few pulls must not be shrunk.
 
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.end_of_optimism()
+        >>> agent = sb.Agent(sb.EndOfOptimism(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent.learn(agent.decide(context=0), reward=1.0)
+        >>> agent.decide(context=0).arm
+        2
+
     Reference: Lattimore and Szepesvári (2017), "The end of optimism? An asymptotic analysis of finite-armed linear
     bandits", Algorithm 1.
     """

@@ -12,6 +12,7 @@ from solid_bandits._types import Ints, Words
 from solid_bandits.allocation.allocation import TIE, Allocation, make_allocation, solve_allocation
 from solid_bandits.allocation.interior import AllocationWork
 from solid_bandits.estimation.estimator import Estimator
+from solid_bandits.estimation.ridges import FixedRidge
 from solid_bandits.estimation.tables import (
     Tables,
     TablesWork,
@@ -174,6 +175,14 @@ class OAM(TablePolicy):
         resolve_every: exploring rounds between solutions of (P); the paper takes 100 on its random problems.
         ridge: ν > 0, the regulariser of the estimate.
 
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.toy()
+        >>> agent = sb.Agent(sb.OAM(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent.learn(agent.decide(context=0), reward=1.0)
+        >>> agent.decide(context=0).arm
+        1
+
     Reference: Hao, Lattimore and Szepesvári (2020), "Adaptive exploration in linear contextual bandit", Algorithm 1.
     """
 
@@ -194,7 +203,7 @@ class OAM(TablePolicy):
         params = OAMParams(
             epsilon=float(self.epsilon),
             resolve_every=int(self.resolve_every),
-            optimism=LinUCBParams(1.0, float(self.ridge), False, 0.0),
+            optimism=LinUCBParams(1.0, FixedRidge(float(self.ridge)), False, 0.0, 0.0),
         )
         state = OAMState(
             estimator=estimator,

@@ -131,6 +131,14 @@ class OSSB(TablePolicy):
         resolve_every: rounds between solutions of (P).
         ridge: ν > 0, the regulariser of the estimate.
 
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.end_of_optimism()
+        >>> agent = sb.Agent(sb.OSSB(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent.learn(agent.decide(context=0), reward=1.0)
+        >>> agent.decide(context=0).arm
+        1
+
     Reference: Combes, Magureanu and Proutiere (2017), "Minimal exploration in structured stochastic bandits",
     Algorithm 1.
     """

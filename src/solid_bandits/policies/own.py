@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from reprlib import repr as short
 from typing import Any
 
 import numba
@@ -17,6 +16,7 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
 
+from solid_bandits._check import short
 from solid_bandits._compile import Kernel
 
 _OURS = (Path(__file__).parents[1], Path(numba.__file__).parent)
@@ -61,6 +61,29 @@ def _check_parts(policy: str, parts: Any, path: str) -> None:
             raise OwnPolicyError(
                 f"{policy}.start must return a named tuple of numbers and arrays, got {short(value)} as {where}"
             )
+
+
+def check_like(policy: str, agent: Any, usual: Any, path: str = "") -> None:
+    """Refuse an agent for our kernels unless arrays have the sizes, and counts the values, of the usual one."""
+    if type(agent) is not type(usual):
+        where = f" as {path}" if path else ""
+        raise OwnPolicyError(
+            f"{policy}.start must return what {type(usual).__name__} is to our kernels, got {short(agent)}{where}; "
+            "give kernels of its own"
+        )
+    if isinstance(usual, tuple):
+        for name, value, wanted in zip(usual._fields, agent, usual, strict=True):  # type: ignore[attr-defined]
+            check_like(policy, value, wanted, f"{path}.{name}" if path else name)
+    elif isinstance(usual, np.ndarray):
+        if (agent.shape, agent.dtype) != (usual.shape, usual.dtype):
+            raise OwnPolicyError(
+                f"{policy}.start must return {path} of {usual.dtype} and shape {usual.shape}, got {agent.dtype} and "
+                f"{agent.shape}"
+            )
+        if usual.dtype.kind == "i" and not np.array_equal(agent, usual):
+            raise OwnPolicyError(f"{policy}.start must leave {path} at {short(usual)}, got {short(agent)}")
+    elif isinstance(usual, int) and agent != usual:
+        raise OwnPolicyError(f"{policy}.start must leave {path} at {usual!r}, got {agent!r}")
 
 
 def _is_named_tuple(value: Any) -> bool:

@@ -16,11 +16,12 @@ import inspect
 import json
 import re
 from dataclasses import dataclass
-from reprlib import repr as short
 from typing import Any, Protocol
 
 import numpy as np
 
+from solid_bandits import _check
+from solid_bandits._check import short
 from solid_bandits._types import Bools, Floats, Plain, Words
 from solid_bandits.policies.contract import DecisionPolicy, Policy, register
 from solid_bandits.policies.own import OwnPolicyError
@@ -59,14 +60,15 @@ class PlainAgent:
 
 def act(agent: PlainAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
     """What the object chooses, checked; whether it explored is not known."""
-    arm = agent.player.act(_shown(arms), _shown(available))
-    if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
+    chosen = agent.player.act(_shown(arms), _shown(available))
+    arm = _check.whole(chosen)
+    if arm is None or not 0 <= arm < len(arms):
         raise OwnPolicyError(
-            f"{type(agent.player).__name__}.act must return an arm from 0 to {len(arms) - 1}, got {arm!r}"
+            f"{type(agent.player).__name__}.act must return an arm from 0 to {len(arms) - 1}, got {chosen!r}"
         )
     if not available[arm]:
         raise OwnPolicyError(f"{type(agent.player).__name__}.act must return an available arm, got {arm}")
-    return int(arm), False
+    return arm, False
 
 
 def update(agent: PlainAgent, features: Floats, reward: float) -> None:
@@ -108,7 +110,11 @@ class PlainPolicy(DecisionPolicy):
         """A copy of the object, started with what it may know and with random numbers of this run."""
         player = copy.deepcopy(self.player)
         if hasattr(player, "start"):
-            known = setting._replace(theta_bound=setting.theta_bound or None, horizon=setting.horizon or None)  # type: ignore[arg-type]
+            known = setting._replace(
+                noise_std=setting.noise_std or None,  # type: ignore[arg-type]
+                theta_bound=setting.theta_bound or None,  # type: ignore[arg-type]
+                horizon=setting.horizon or None,  # type: ignore[arg-type]
+            )
             player.start(known, _generator(stream))
         return PlainAgent(player, setting)
 

@@ -236,6 +236,14 @@ class SPL(TablePolicy):
         gap_clip: gaps below this count as this large; None is B L / log t.
         ridge: ν > 0, the regulariser of the estimate.
 
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.end_of_optimism()
+        >>> agent = sb.Agent(sb.SPL(gap_clip=0.1), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent.learn(agent.decide(context=0), reward=1.0)
+        >>> agent.decide(context=0).arm
+        1
+
     Reference: Degenne, Shao and Koolen (2020), "Structure adaptive algorithms for stochastic bandits", Algorithm 1;
     AdaHedge: de Rooij, van Erven, Grünwald and Koolen (2014), "Follow the leader if you can, hedge if you must".
     """

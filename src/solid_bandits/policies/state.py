@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from solid_bandits._types import Plain
-from solid_bandits.estimation.estimator import Estimator, squared_norm, write_theta
+from solid_bandits.estimation.estimator import Estimator, make_estimator, squared_norm, write_theta
+from solid_bandits.estimation.evidence import Evidence, replace_ridge
 from solid_bandits.estimation.tables import Tables
 
 LARGEST_COUNT = 2**53
@@ -55,6 +56,8 @@ def _like(array: Any, values: Any, where: str) -> Any:
     counts = array.dtype.kind in "iu"
     wanted = "whole numbers >= 0" if counts else "finite numbers"
     found = np.array(values, dtype=object)  # no conversion yet: it would round large whole numbers
+    if array.size == found.size == 0:
+        return array  # nested lists cannot say how wide rows are of which there are none
     if found.shape != array.shape:
         raise ValueError(f"{where} must have shape {array.shape}, got {found.shape}")
     kinds = (int,) if counts else (int, float)
@@ -88,9 +91,15 @@ def _check_estimator(estimator: Estimator, ridge: Any, path: str) -> None:
     write_theta(estimator, theta)
     if not (np.abs(theta) <= LARGEST_ESTIMATE).all():
         raise ValueError(f"{path}.targets must give an estimate of at most {LARGEST_ESTIMATE:g}")
-    if estimator.residual.item() < 0 or estimator.log_det_ratio.item() < 0:
-        raise ValueError(f"{path}.residual and log_det_ratio must be >= 0")
-    if not seen and (estimator.targets.any() or estimator.reward_sum.item() or estimator.residual.item()):
+    sums = (estimator.residual, estimator.log_det_ratio, estimator.reward_scatter)
+    if min(value.item() for value in sums) < 0:
+        raise ValueError(f"{path}.residual, log_det_ratio and reward_scatter must be >= 0")
+    if not seen and (
+        estimator.targets.any()
+        or estimator.reward_sum.item()
+        or estimator.residual.item()
+        or estimator.reward_scatter.item()
+    ):
         raise ValueError(f"{path}.targets must be 0 before the first reward")
 
 
@@ -139,6 +148,39 @@ def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _parts(value, f"{path}.{name}")
         elif value is not None:
             yield f"{path}.{name}", value
+
+
+def check_evidence(agent: Any) -> None:
+    """Refuse rewards without a ridge that the estimator with one does not follow from."""
+    evidence = getattr(agent.state, "evidence", None)
+    if not isinstance(evidence, Evidence):
+        return
+    estimator: Estimator = agent.state.estimator
+    ridge, start, dim = evidence.ridge.item(), evidence.start.item(), len(evidence.weights)
+    if not (np.tril(evidence.triangle) == np.eye(dim)).all() or (evidence.weights < 0).any():
+        raise ValueError("state.evidence.triangle must be unit upper triangular, and its weights >= 0")
+    if min(ridge, start, evidence.residual.item()) < 0 or (start > 0 and not 0 < ridge <= start):
+        raise ValueError(
+            "state.evidence.ridge must be > 0 and at most state.evidence.start, its residual >= 0"
+        )
+    if (ridge > 0) != bool(estimator.weights.any()):
+        raise ValueError("state.evidence.ridge must be that of state.estimator")
+    if estimator.rewards.item() == 0 and (evidence.weights.any() or evidence.targets.any()):
+        raise ValueError("state.evidence.weights must be 0 before the first reward")
+    if ridge == 0:
+        return
+    other = make_estimator(dim, ridge)
+    replace_ridge(evidence, other, ridge, np.zeros(dim))
+    # Rounding shows where columns have offsets; a state of other rewards differs by far more.
+    if not np.isclose(
+        np.log(other.weights).sum(), np.log(estimator.weights).sum(), rtol=1e-3, atol=0.1 * dim
+    ):
+        raise ValueError("state.estimator must be that of state.evidence and its ridge")
+
+
+def arrays_of(state: Any) -> list[Any]:
+    """All arrays of a state, in order."""
+    return [value for _, value in _parts(state, "state")]
 
 
 def check_tables(agent: Any) -> None:

@@ -120,6 +120,14 @@ class UCB1(TablePolicy):
         scale: multiplies the width. 1 is the width of noise with standard deviation σ; Auer et al. take 2 (rewards in
             [0, 1] have σ <= 1/2, and their width is √(2 log t / N)).
 
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.end_of_optimism()
+        >>> agent = sb.Agent(sb.UCB1(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent.learn(agent.decide(context=0), reward=1.0)
+        >>> agent.decide(context=0).arm
+        1
+
     Reference: Auer, Cesa-Bianchi and Fischer (2002), "Finite-time analysis of the multiarmed bandit problem".
     """
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits._files import ArchiveError, read_bytes, read_member
+from solid_bandits import _extras
+from solid_bandits._files import ArchiveError, path_of, read_bytes, read_member
 from solid_bandits._types import Floats, Ints
 
 DATA_VARIABLE = "SOLID_BANDITS_DATA"
@@ -51,13 +52,7 @@ class Location(NamedTuple):
 
 def extra(module: str) -> Any:
     """Import a module of the `jester` extra."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"the Jester problem needs {error.name}, which is not installed; "
-            "install it with: pip install 'solid-bandits[jester]'"
-        ) from None
+    return _extras.load(module, "the Jester problem")
 
 
 def cache_folder() -> Path:
@@ -69,11 +64,7 @@ def cache_folder() -> Path:
 def locate(source: str | os.PathLike[str] | None) -> Location:
     """The file of ratings: `source`, or in the folder that SOLID_BANDITS_DATA names, or downloaded."""
     if source is not None:
-        try:
-            path = Path(source)
-        except TypeError:
-            raise ValueError(f"source is {source!r}; give the path of the Jester ratings") from None
-        return Location(_inside("source", path), downloaded=False)
+        return Location(_inside("source", path_of("source", source)), downloaded=False)
     named = os.environ.get(DATA_VARIABLE)
     if named:
         return Location(_inside(DATA_VARIABLE, Path(named)), downloaded=False)

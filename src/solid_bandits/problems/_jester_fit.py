@@ -32,7 +32,14 @@ class Settings:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JesterModel:
-    """Jester's users and jokes as a linear model: factors of the ratings, and a network from them to features."""
+    """Jester's users and jokes as a linear model: factors of the ratings, and a network from them to features.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> model = sb.problems.jester_model()  # doctest: +SKIP
+        >>> model.problem([0, 1, 2]).n_contexts  # doctest: +SKIP
+        3
+    """
 
     jokes: Ints
     """The jokes that are arms, as numbered by Jester from 1, shape (40,)."""

@@ -14,6 +14,10 @@ def end_of_optimism(xi: float = 0.1, noise_std: float = 1.0) -> Problem:
         xi: in (0, 1).
         noise_std: σ.
 
+    Example:
+        >>> import solid_bandits as sb
+        >>> sb.problems.end_of_optimism(0.1).means
+        array([[0. , 0.9, 1. ]])
     """
     xi = _check.number("xi", xi, above=0)
     if xi >= 1:

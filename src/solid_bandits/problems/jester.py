@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from solid_bandits import _check, _files
+from solid_bandits import _check, _extras, _files
 from solid_bandits.problem import Problem
 from solid_bandits.problems import _jester_data as data
 from solid_bandits.problems._jester_fit import JesterModel, Settings, fit
@@ -46,9 +46,14 @@ def jester(
     Raises:
         ValueError: the file is not there, is corrupt or truncated, or holds other numbers than those published.
 
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.jester(seed=0)  # doctest: +SKIP
+        >>> problem.features.shape  # doctest: +SKIP
+        (191, 40, 65)
+
     Reference: the appendix on experiments, "Real Dataset"; Goldberg, Roeder, Gupta and Perkins, Eigentaste: A Constant
     Time Collaborative Filtering Algorithm, Information Retrieval 4(2), 2001, for the ratings.
-
     """
     fraction = _check.number("users_fraction", users_fraction, above=0, most=1)
     seed = _check.integer("seed", seed, least=0)
@@ -79,6 +84,11 @@ def jester_model(source: str | os.PathLike[str] | None = None, fit_seed: int = 0
     Raises:
         ValueError: as in `jester`.
 
+    Example:
+        >>> import solid_bandits as sb
+        >>> model = sb.problems.jester_model()  # doctest: +SKIP
+        >>> model.n_users  # doctest: +SKIP
+        19181
     """
     return model_for(source, Settings(seed=_check.integer("fit_seed", fit_seed, least=0)))
 
@@ -128,10 +138,7 @@ def _version(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        raise ImportError(
-            f"the Jester problem needs {package}, which is not installed; "
-            "install it with: pip install 'solid-bandits[jester]'"
-        ) from None
+        raise _extras.MissingExtraError(_extras.line("sklearn", "the Jester problem")) from None
 
 
 _ARRAYS = (

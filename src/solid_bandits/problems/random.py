@@ -3,7 +3,7 @@
 import numpy as np
 
 from solid_bandits import _check
-from solid_bandits.problem import Problem
+from solid_bandits.problem import Problem, check_size
 
 # Far above what any feasible size needs (the paper's sizes take fewer than 10), small enough to end in seconds.
 _MAX_DRAWS = 20_000
@@ -22,6 +22,12 @@ def random(
     Entries of the features and of θ* are uniform in [0, 1] with probability `density`, else 0; contexts are
     equally likely. A draw is rejected if the optimal arms' features span R^d (the paper's rule), if some
     context has several optimal arms, or if all features together do not span R^d.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> problem = sb.problems.random(n_contexts=4, n_arms=8, dim=8, seed=0)
+        >>> problem.features.shape
+        (4, 8, 8)
     """
     n_contexts = _check.integer("n_contexts", n_contexts, least=1)
     n_arms = _check.integer("n_arms", n_arms, least=2)
@@ -33,6 +39,7 @@ def random(
             f"n_contexts * n_arms is {n_contexts * n_arms}, too few features to span dimension {dim}; "
             f"give at least {dim} pairs"
         )
+    check_size(n_contexts, n_arms, dim)
     rng = np.random.default_rng(seed)
     for _ in range(_MAX_DRAWS):
         features = _sparse_uniform(rng, (n_contexts, n_arms, dim), density)

@@ -16,6 +16,10 @@ def toy(xi: float = 0.1, first_context_prob: float = 0.5, noise_std: float = 0.5
         first_context_prob: ρ(x_1), in (0, 1); the paper uses 0.5, 0.9 and 0.99.
         noise_std: σ; 0.5 in the main figure, 1 in the ablations.
 
+    Example:
+        >>> import solid_bandits as sb
+        >>> sb.problems.toy().features.shape  # contexts, arms, dim
+        (2, 3, 3)
     """
     xi = _check.number("xi", xi, above=0)
     if xi >= 1:

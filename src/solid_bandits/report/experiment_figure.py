@@ -52,7 +52,7 @@ MANY = 8
 FAR_ABOVE_MIDDLE = 4.0
 JUMP = 1.5
 
-BOUND_NAME = r"lower bound $v^* \log t$"
+BOUND_NAME = r"asymptotic lower bound $v^* \log t$"
 
 
 def experiment_figure(outcome: Outcome) -> Figure:

@@ -62,14 +62,14 @@ def regret_figure(
     summary = results.summary()
     scale = scale or regret_scale(summary, bound)
     styles = looks(results.policies)
-    names = {policy: _name(policy, scale) for policy in styles}
+    names = {policy: policy_name(policy, scale) for policy in styles}
     figure = new_figure(WIDTH, PANELS)
     above, below = figure.subplots(2, 1, sharey=True)
     below.set_xscale("log")
     for axes in (above, below):
         draw_policies(axes, summary, scale, styles, names)
         if bound is not None:
-            draw_bound(axes, summary, bound, _bound_name(bound, bound_end(summary, bound), scale))
+            draw_bound(axes, summary, bound, bound_name(bound, bound_end(summary, bound), scale))
         dress(axes, summary, scale)
         axes.set_ylabel("mean cumulative regret", fontsize=TEXT, color=INK)
     above.set_xlabel("step $t$", fontsize=TEXT, color=INK)
@@ -211,15 +211,17 @@ def add_legend(figure: Figure, lines: Sequence[Line2D]) -> float:
     return added
 
 
-def _name(policy: str, scale: Scale) -> str:
+def policy_name(policy: str, scale: Scale) -> str:
+    """What the legend calls a policy, with what the axis does not show of it."""
     name = text_of(policy)
     if policy in scale.off_scale:
         return f"{name} (off scale: {_words.number(scale.off_scale[policy])})"
     return f"{name} (band cut)" if policy in scale.cut else name
 
 
-def _bound_name(bound: float, end: float, scale: Scale) -> str:
-    name = f"bound $v^* \\log t$, $v^*$ = {_words.number(bound)}"
+def bound_name(bound: float, end: float, scale: Scale) -> str:
+    """What the legend calls the bound: at a finite step curves may lie below it, and the name says why."""
+    name = f"asymptotic bound $v^* \\log t$, $v^*$ = {_words.number(bound)}"
     return f"{name} (off scale: {_words.number(end)})" if end > scale.top else name
 
 

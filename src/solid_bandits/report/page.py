@@ -18,6 +18,7 @@ from solid_bandits.report.diagnostics import diagnostics_data
 from solid_bandits.report.markup import embedded, policy_head, read_part, swatch
 from solid_bandits.report.palette import BAND_OPACITY, looks
 from solid_bandits.report.scale import regret_scale
+from solid_bandits.report.stream_data import STREAM_HEADS, stream_cells, stream_data
 from solid_bandits.results import Results
 from solid_bandits.statistics.summary import last_step
 from solid_bandits.statistics.summary import standings as ranked_table
@@ -72,12 +73,13 @@ def page_data(results: Results, bound: float | None = None) -> Plain:
         "boxes": min(len(policy["run"]) for policy in policies) >= _LEAST_BOXED,
         "bound": None if bound is None else _bound(summary["step"].unique().sort().to_list(), bound),
         "diagnostics": diagnostics_data(results),
+        "stream": stream_data(results),
     }
 
 
 def _bound(steps: list[int], bound: float) -> Plain:
     return {
-        "label": f"lower bound v* log t, v* = {_words.number(bound)}",
+        "label": f"asymptotic lower bound v* log t, v* = {_words.number(bound)}",
         "swatch": swatch("currentColor", "dash"),
         "step": steps,
         "value": [bound * math.log(step) for step in steps],
@@ -101,7 +103,8 @@ def _page(results: Results, bound: float | None) -> str:
             "Final regret of each run: a dot is a run, the box holds the middle half, the line in it is the median. "
             "A heavy tail shows here and not in a mean."
         )
-    scripts = ["chart.js", "curves.js", "page.js"] + (["diagnostics.js"] if data["diagnostics"] else [])
+    scripts = ["chart.js", "curves.js", "page.js"]
+    scripts += [f"{part}.js" for part in ("stream", "diagnostics") if data[part]]
     return Template(read_part("page.html")).substitute(
         title=escape(f"Regret on {name}: {description}".removesuffix(": ")),
         heading=escape(f"Regret on {name}"),
@@ -110,6 +113,7 @@ def _page(results: Results, bound: float | None) -> str:
         band_note=band_note,
         spread_note=spread_note,
         standings=_standings(results, bound),
+        stream=read_part("stream.html") if data["stream"] else "",
         diagnostics=read_part("diagnostics.html") if data["diagnostics"] else "",
         configuration=_configuration(results.manifest),
         data=embedded(data),
@@ -123,10 +127,13 @@ def _standings(results: Results, bound: float | None) -> str:
     rows, styles = standings.rows(results), looks(results.policies)
     seconds = results.seconds
     heads = ["mean regret", "95% interval", "difference to best (paired 95%)", "exploring rounds", "runs"]
+    beside = stream_cells(results)
+    heads += STREAM_HEADS if beside else ()
     if seconds:
         heads.append("CPU time")
     body = []
     for policy, *cells in rows:
+        cells += beside.get(policy, ())
         if seconds:
             cells.append(_words.duration(seconds[policy]) if policy in seconds else "")
         tags = (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from solid_bandits.experiments.names import ALL
+from solid_bandits.experiments.names import COUNTED
 from solid_bandits.experiments.outcome import Outcome, Played, Sentence, Verdict
 from solid_bandits.experiments.ranking import Standing, counted
 from solid_bandits.experiments.readings import READINGS, default_reading, only, played_label, under
@@ -21,6 +21,9 @@ WORDS = {
     "none": "no bonus",
 }
 """The bonus in g_t, reading by reading."""
+
+LATER = "†"
+"""Marks a sentence that was added after the rule was committed."""
 
 
 def all_readings(outcomes: Sequence[Outcome]) -> list[str]:
@@ -83,7 +86,9 @@ def chosen_words(outcomes: Sequence[Outcome], standings: Sequence[Standing]) -> 
     first, usual = standings[0], usual_reading(outcomes)
     names = [outcome.name for outcome in counted(outcomes)]
     some = (
-        "" if set(names) >= set(ALL) else f" These are {len(names)} of the {len(ALL)} experiments it is for."
+        ""
+        if set(names) >= set(COUNTED)
+        else f" These are {len(names)} of the {len(COUNTED)} experiments it is for."
     )
     agrees = "which is that of Solid()" if first.reading == usual else f"Solid() has {usual!r}"
     return (

@@ -5,6 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from solid_bandits.report import standings
+from solid_bandits.report.stream_data import STREAM_HEADS, stream_cells
 from solid_bandits.results import Results
 
 
@@ -38,4 +39,18 @@ def final_table(results: Results, bound: float | None = None) -> Table:
     if bound is not None:
         table.add_section()
         table.add_row(standings.BOUND_LABEL, standings.bound_at_horizon(results, bound))
+    return table
+
+
+def stream_table(results: Results) -> Table | None:
+    """What a simulation on a stream gave beside regret, the most reward first; None for a finite problem."""
+    cells = stream_cells(results)
+    if not cells:
+        return None
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("policy", overflow="fold", min_width=9)
+    for heading in STREAM_HEADS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for policy, row in cells.items():
+        table.add_row(*(Text(cell) for cell in (policy, *row)))
     return table

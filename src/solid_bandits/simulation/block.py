@@ -7,11 +7,15 @@ from typing import NamedTuple
 import numba
 
 from solid_bandits._types import Plain
+from solid_bandits.gpu.device import wave_runs
 from solid_bandits.loop import Trace, checkpoints, play, play_recorded
 from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.problem import Problem
-from solid_bandits.simulation.plan import Plan, idle_agent
+from solid_bandits.simulation.plan import Plan, Playable, idle_agent
+from solid_bandits.streams import Record, Stream
+from solid_bandits.streams.decisions import DecisionWriter
+from solid_bandits.streams.playing import StreamTrace, play_stream
 from solid_bandits.workers import Task
 
 BLOCKS_PER_POLICY = 20
@@ -29,51 +33,124 @@ class Block(NamedTuple):
 class Played(NamedTuple):
     """What a block gave."""
 
-    traces: list[Trace]
+    traces: list[Trace] | list[StreamTrace]
     diagnostics: list[Plain]
     seconds: float
 
 
 def blocks(plan: Plan) -> list[Block]:
     """The runs of every policy in blocks. Each run has its own seeds, so blocks do not show in the results."""
-    size = -(-plan.runs // BLOCKS_PER_POLICY)
+    end = plan.first_run + plan.runs
+    sizes = {label: _block_size(plan, label) for label in plan.policies}
     return [
-        Block(label, first, min(size, plan.runs - first))
-        for label in plan.policies
-        for first in range(0, plan.runs, size)
+        Block(label, first, min(size, end - first))
+        for label, size in sizes.items()
+        for first in range(plan.first_run, end, size)
     ]
 
 
+def _block_size(plan: Plan, label: str) -> int:
+    if plan.device == "cpu":
+        return -(-plan.runs // BLOCKS_PER_POLICY)
+    policy = plan.policies[label]
+    agent = idle_agent(policy, plan.problem_of(plan.first_run), plan.horizon, plan.tell_noise)
+    return wave_runs(agent, not plan.fixed or getattr(policy, "kernels", None) is not None)
+
+
 def play_block(
-    problem: Problem | Callable[[int], Problem],
+    problem: Playable | Callable[[int], Playable],
     policy: Policy,
     horizon: int,
     seed: int,
     diagnostics: bool,
     first: int,
     runs: int,
+    pulls: bool = False,
+    tell_noise: bool = True,
+    recording: tuple[Record, str, int] | None = None,
 ) -> Played:
-    """Play runs `first` to `first + runs - 1` of one policy."""
+    """Play runs `first` to `first + runs - 1` of one policy; `recording` is what to record, its label and place."""
     steps = checkpoints(horizon)
+    one = problem(first) if callable(problem) else problem
+    if isinstance(one, Stream):
+        return _play_on_stream(
+            problem, policy, horizon, seed, range(first, first + runs), recording, tell_noise
+        )
     # One step before the clock starts: what is compiled, or loaded from the cache, is not the policy's time.
-    play(problem(first) if callable(problem) else problem, policy, 1, seed, first, checkpoints(1))
+    play(one, policy, 1, seed, first, checkpoints(1), tell_noise)
     start = time.thread_time()
     traces, rows = [], []
     for run in range(first, first + runs):
         one = problem(run) if callable(problem) else problem
-        if diagnostics:
-            trace, run_rows = play_recorded(one, policy, horizon, seed, run, steps)
+        assert not isinstance(one, Stream)  # as that of the first run
+        if diagnostics or pulls:
+            trace, run_rows = play_recorded(
+                one, policy, horizon, seed, run, steps, diagnostics, pulls, tell_noise
+            )
             rows += run_rows
         else:
-            trace = play(one, policy, horizon, seed, run, steps)
+            trace = play(one, policy, horizon, seed, run, steps, tell_noise)
         traces.append(trace)
     return Played(traces, rows, time.thread_time() - start)
+
+
+def play_wave_block(
+    problem: Problem | Callable[[int], Problem],
+    policy: Policy,
+    horizon: int,
+    seed: int,
+    first: int,
+    runs: int,
+    tell_noise: bool = True,
+) -> Played:
+    """The same on a GPU, all runs together."""
+    from solid_bandits.gpu.wave import play_wave  # the GPU's compiler is loaded where it is asked for
+
+    steps = checkpoints(horizon)
+    wave = play_wave(problem, policy, horizon, seed, steps, first, runs, tell_noise)
+    traces = [
+        Trace(steps, regret, explored) for regret, explored in zip(wave.regret, wave.explored, strict=True)
+    ]
+    return Played(traces, [], wave.seconds)
+
+
+def _play_on_stream(
+    stream: Playable | Callable[[int], Playable],
+    policy: Policy,
+    horizon: int,
+    seed: int,
+    runs: range,
+    recording: tuple[Record, str, int] | None,
+    tell_noise: bool,
+) -> Played:
+    """The same on a stream."""
+    steps = checkpoints(horizon)
+    writer = None if recording is None else DecisionWriter(*recording)
+    traces, seconds = [], 0.0
+    for run in runs:
+        one = stream(run) if callable(stream) else stream
+        assert isinstance(one, Stream)  # as that of the first run is
+        trace, took = play_stream(
+            one, policy, one.setting(horizon, tell_noise), horizon, seed, run, steps, writer
+        )
+        traces.append(trace)
+        seconds += took
+    if writer is not None:
+        writer.flush()
+    return Played(traces, [], seconds)
 
 
 def block_task(plan: Plan, block: Block, key: object) -> Task:
     """The task that plays a block."""
     policy = plan.policies[block.policy]
-    arguments = (plan.problem, policy, plan.horizon, plan.seed, plan.diagnostics, block.first, block.runs)
+    common = (plan.problem, policy, plan.horizon, plan.seed)
+    runs = (block.first, block.runs)
+    if plan.device == "gpu":
+        return Task(key, play_wave_block, (*common, *runs, plan.tell_noise))
+    recording = None
+    if plan.record is not None:
+        recording = (plan.record, block.policy, list(plan.policies).index(block.policy))
+    arguments = (*common, plan.diagnostics, *runs, plan.pulls, plan.tell_noise, recording)
     return Task(key, play_block, arguments)
 
 
@@ -84,13 +161,18 @@ def compile_tasks(plans: Iterable[Plan]) -> list[Task]:
     """
     tasks: dict[object, Task] = {}
     for plan in plans:
-        problem = plan.problem_of(0)
-        for policy in plan.policies.values():
-            agent = idle_agent(policy, problem, plan.horizon)
+        problem = plan.problem_of(plan.first_run)
+        for label, policy in plan.policies.items():
+            if plan.device == "gpu":
+                # A step of one run: whether a policy's kernels can be compiled for a GPU shows before others play.
+                arguments: tuple[object, ...] = (problem, policy, 1, 0, 0, 1, plan.tell_noise)
+                tasks[id(plan), label] = Task(("compile", label), play_wave_block, arguments)
+                continue
+            agent = idle_agent(policy, problem, plan.horizon, plan.tell_noise)
             if isinstance(agent, PlainAgent):
                 continue  # nothing to compile
-            kind = numba.typeof(agent)  # type: ignore[no-untyped-call]
+            kind = (numba.typeof(agent), isinstance(problem, Stream))  # type: ignore[no-untyped-call]
             if kind not in tasks:
-                arguments = (problem, policy, 1, 0, False, 0, 1)
+                arguments = (problem, policy, 1, 0, False, 0, 1, False, plan.tell_noise)
                 tasks[kind] = Task(("compile", str(kind)), play_block, arguments)
     return list(tasks.values())

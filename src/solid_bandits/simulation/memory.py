@@ -1,26 +1,25 @@
 """`simulate`: play into memory."""
 
-import sys
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import cast
 
-from solid_bandits import _waiting
 from solid_bandits._files import FORMAT
 from solid_bandits._types import Plain
-from solid_bandits._waiting import said_if_long
-from solid_bandits._words import count
 from solid_bandits.policies.contract import Policy
-from solid_bandits.policies.plain import Player
-from solid_bandits.problem import Problem
 from solid_bandits.results import Results
 from solid_bandits.simulation.assembly import assemble, seconds_by_policy, versions
 from solid_bandits.simulation.block import Block, Played
-from solid_bandits.simulation.plan import Plan
-from solid_bandits.simulation.playing import Game, Key, Progress, play
-from solid_bandits.workers import Processes, Workers
+from solid_bandits.simulation.fraction import Fraction, Told
+from solid_bandits.simulation.labels import Policies
+from solid_bandits.simulation.plan import Plan, Playable
+from solid_bandits.simulation.playing import Game, Progress, device_name, play, workers_for
+from solid_bandits.streams import Record, Stream
+from solid_bandits.streams.decisions import assemble_parts, begin_parts, make_record, remove_parts
+from solid_bandits.workers import Workers
 
 
 class Memory:
@@ -42,80 +41,93 @@ class Memory:
         """Nothing to write."""
 
 
-class _Fraction:
-    """Progress as one number: the share of the runs that are done."""
-
-    def __init__(self, runs: int, report: Callable[[float], None]) -> None:
-        self.runs = runs
-        self.done = 0
-        self.began = time.monotonic()
-        self.waiting = ExitStack()
-        self.report = report
-
-    def begin(self, tasks: Sequence[Key], kept: int) -> None:
-        self.report(0.0)
-
-    def compiling(self, done: int, total: int) -> None:
-        if done == 0:
-            self.waiting.enter_context(said_if_long(f"compiling {count(total, 'policy', 'policies')}"))
-        elif total > 1 and time.monotonic() - self.began > _waiting.PATIENCE:
-            print(f"compiled: {done} of {total}", file=sys.stderr, flush=True)
-
-    def start(self) -> None:
-        self.waiting.close()
-
-    def advance(self, key: Key) -> None:
-        assert isinstance(key.task, Block)
-        self.done += key.task.runs
-        self.report(self.done / self.runs)
-
-
 def simulate(
-    problem: Problem | Callable[[int], Problem],
-    policies: Mapping[str, Policy | Player],
-    horizon: int,
+    problem: Playable | Callable[[int], Playable],
+    policies: Policies,
+    horizon: int | None = None,
     runs: int = 100,
     seed: int = 0,
     jobs: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Told = None,
     diagnostics: bool = False,
+    pulls: bool = False,
+    device: str = "cpu",
+    first_run: int = 0,
+    tell_noise: bool = True,
+    record: str | Record | None = None,
+    record_to: str | os.PathLike[str] = "decisions.parquet",
 ) -> Results:
-    """Play every policy on the problem, `runs` times each.
+    """Play every policy on the problem or stream, `runs` times each.
 
     Run r of every policy sees the same problem, the same contexts and the same noise (common random numbers), so
-    policies can be compared run by run. Results depend on the arguments only, not on `jobs`.
+    policies can be compared run by run. Results depend only on the arguments, not on `jobs`.
 
     Args:
-        problem: what is played; or a function from the number of a run to its problem, for a new problem in each run.
-        policies: label -> policy: one of ours, or an object with `act` and `update` (docs/own-policy.md).
-        horizon: n, the number of steps; the policies are told.
+        problem: what is played, a `Problem` or a `Stream`; or a function from the number of a run to its problem or
+            stream, for a new one in each run.
+        policies: a policy, a list of policies, or label -> policy; each is one of ours, or an object with `act` and
+            `update` (docs/own-policy.md). Without labels, policies of one class are distinguished by the parameters in
+            which they differ: `LinUCB (scale=0.5)`.
+        horizon: n, the number of steps, which the policies know. None is all rounds of a stream that has an end.
         runs: independent repetitions.
         seed: of everything random.
         jobs: processes; None is one per core.
-        progress: called with the fraction of the work done, from 0 to 1.
+        progress: True shows a bar, on a terminal or in a notebook, once it takes longer than 2 seconds; None does so in
+            notebooks only, False never. Or a function, called with the fraction of the work done, from 0 to 1.
         diagnostics: also record, at each checkpoint, what policies know of themselves (`results.diagnostics`): SOLID
             its multiplier, phase, normalisation, test statistic, threshold and exploration policy.
+        pulls: also record there how often each arm has been pulled in each context so far: the column `pulls` of
+            `results.diagnostics`, a list of counts for each context.
+        device: `gpu` plays all runs together on a GPU, with the same kernels and the same random numbers: run r is
+            run r (docs/gpu.md). For millions of runs see `summarise`.
+        first_run: the number of the first run; with `runs=1` it plays a single run again.
+        tell_noise: whether the policies are told σ. Those that plan over a table of contexts need it; the others
+            estimate it from the rewards if they are not.
+        record: `"decisions"` writes every decision on a stream to the Parquet file `record_to` (docs/streams.md has
+            its columns); or `sb.streams.Record(path, probabilities=True, features=True)`, for more of them.
+        record_to: a new file.
 
     Example:
         >>> import solid_bandits as sb
-        >>> policies = {"SOLID": sb.Solid(), "LinUCB": sb.LinUCB()}
-        >>> results = sb.simulate(sb.problems.toy(), policies, horizon=1000, runs=10)
+        >>> results = sb.simulate(sb.problems.toy(), [sb.Solid(), sb.LinUCB()], horizon=1000, runs=10)
         >>> final = results.final()
     """
-    # The plan makes policies of plain objects.
-    plan = Plan(problem, cast("Mapping[str, Policy]", policies), horizon, runs, seed, diagnostics)
-    told = _Fraction(runs * len(policies), progress or (lambda fraction: None))
+    # The plan gives policies their labels, and makes policies of plain objects.
+    plan = Plan(
+        problem,
+        cast("Mapping[str, Policy]", policies),
+        cast("int", horizon),  # a stream may have its own
+        runs,
+        seed,
+        diagnostics,
+        pulls,
+        device,
+        first_run,
+        tell_noise,
+        make_record(record, record_to),
+    )
+    told = Fraction(runs * len(plan.policies), progress)
     with told.waiting:
         return simulate_plan(plan, jobs, told)
 
 
 def simulate_plan(plan: Plan, jobs: int | None, progress: Progress) -> Results:
     """Play a plan into memory; who wants to know how it goes is told all of it."""
-    workers: Workers = Processes(jobs)
+    workers: Workers = workers_for(plan, jobs)
     started = datetime.now(UTC)
     clock = time.perf_counter()
     memory = Memory()
-    play([Game(plan, memory)], workers, progress)
+    if plan.record is not None:
+        begin_parts(plan.record)
+    problem = plan.problem
+    try:
+        with problem.shared() if isinstance(problem, Stream) and workers.count > 1 else nullcontext():
+            play([Game(plan, memory)], workers, progress)
+        if plan.record is not None:
+            assemble_parts(plan.record)
+    finally:
+        if plan.record is not None:
+            remove_parts(plan.record)
     manifest: Plain = {
         "format": FORMAT,
         "configuration": plan.configuration(),
@@ -124,5 +136,6 @@ def simulate_plan(plan: Plan, jobs: int | None, progress: Progress) -> Results:
         "wall_seconds": round(time.perf_counter() - clock, 3),
         "seconds": seconds_by_policy(plan, memory.played),
         "jobs": workers.count,
+        "device": device_name(plan),
     }
     return assemble(plan, memory.played, manifest)

@@ -5,9 +5,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from solid_bandits.gpu.device import gpu_name
 from solid_bandits.simulation.block import Block, block_task, blocks, compile_tasks
 from solid_bandits.simulation.plan import Plan
-from solid_bandits.workers import Task, Workers
+from solid_bandits.workers import Processes, Task, Workers
 
 
 class Sink(Protocol):
@@ -110,6 +111,16 @@ def play(games: Sequence[Game], workers: Workers, progress: Progress) -> None:
             if not left[key.game]:
                 sink.finish()
             progress.advance(key)
+
+
+def workers_for(plan: Plan, jobs: int | None) -> Workers:
+    """Who plays a plan: processes, or this process where a GPU does the work."""
+    return Processes(jobs) if plan.device == "cpu" else Processes(1)
+
+
+def device_name(plan: Plan) -> str:
+    """What plays a plan, by name."""
+    return "cpu" if plan.device == "cpu" else gpu_name()
 
 
 def _task(game: Game, key: Key) -> Task:

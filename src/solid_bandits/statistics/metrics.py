@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import polars as pl
 
+from solid_bandits._check import ArgumentError
 from solid_bandits._types import Floats
 
 LINEAR_RATE = 0.8
@@ -15,6 +16,10 @@ LINEAR_RATE = 0.8
 Linear regret from the start gives 1 in both, logarithmic regret about 0.1, √t 0.64 and 0.54. Both quarters
 are asked for since a run with hardly any regret may owe most of it to a single late pull.
 """
+
+
+TRIALS = 10
+"""Pulls of an arm after which it has been tried in earnest."""
 
 
 class Record(Protocol):
@@ -41,7 +46,9 @@ class Metric(NamedTuple):
     """A number per run: in words, and as read for a policy at a share of the horizon; None if not there."""
 
     words: str
-    values: Callable[[Record, str, float], Floats | None]
+    values: Callable[..., Floats | None]
+    """Of (record, policy, share of the horizon); of an arm, (context, arm) comes last."""
+    of_arm: bool = False
 
 
 class _Reading(NamedTuple):
@@ -122,6 +129,46 @@ def _from_uniform(omega: Floats) -> float:
     return 0.5 * float(np.abs(omega - contexts / len(omega)).sum()) / contexts
 
 
+def _pulls(record: Record, policy: str, arm: tuple[int, int]) -> pl.DataFrame | None:
+    """The diagnostics with how often an arm of a context was pulled as the column `count`."""
+    table = record.diagnostics
+    if table is None or "pulls" not in table.columns:
+        return None
+    rows = table.filter(pl.col("policy") == policy, pl.col("pulls").is_not_null())
+    if rows.is_empty():
+        return None
+    context, place = arm
+    shape = (len(rows["pulls"][0]), len(rows["pulls"][0][0]))
+    if not (0 <= context < shape[0] and 0 <= place < shape[1]):
+        raise ArgumentError(
+            "arm",
+            f"must be [context, arm], counted from 0, of {shape[0]} contexts and {shape[1]} arms, got {list(arm)}",
+        )
+    return rows.with_columns(pl.col("pulls").list.get(context).list.get(place).alias("count"))
+
+
+def _pull_count(record: Record, policy: str, at: float, arm: tuple[int, int]) -> Floats | None:
+    here = _reading(_pulls(record, policy, arm), "count", policy, at * record.horizon)
+    return None if here is None else here.values
+
+
+def _pull_share(record: Record, policy: str, at: float, arm: tuple[int, int]) -> Floats | None:
+    here = _reading(_pulls(record, policy, arm), "count", policy, at * record.horizon)
+    return None if here is None else here.values / here.step
+
+
+def _wait(record: Record, policy: str, at: float, arm: tuple[int, int]) -> Floats | None:
+    rows = _pulls(record, policy, arm)
+    if rows is None:
+        return None
+    rows = rows.filter(pl.col("step") <= at * record.horizon)
+    # The first checkpoint with so many pulls, or the last one there is.
+    waits = rows.group_by("run").agg(
+        pl.col("step").filter(pl.col("count") >= TRIALS).min().fill_null(pl.col("step").max())
+    )
+    return waits.sort("run")["step"].cast(pl.Float64).to_numpy()
+
+
 METRICS: dict[str, Metric] = {
     "regret": Metric("cumulative regret", _column("regret")),
     "slope": Metric("growth of regret per unit of log t over the last decade before", slope),
@@ -138,6 +185,16 @@ METRICS: dict[str, Metric] = {
     ),
     "late share": Metric(
         "share of the regret that came in the second half of the time (0 for no regret) up to", _late_share
+    ),
+    "pulls": Metric("pulls of the arm that is named up to", _pull_count, of_arm=True),
+    "pull share": Metric(
+        "pulls of the arm that is named, as a share of all rounds, up to", _pull_share, of_arm=True
+    ),
+    "wait": Metric(
+        f"rounds until the arm that is named had been pulled {TRIALS} times, as far as checkpoints tell, at most those "
+        "up to",
+        _wait,
+        of_arm=True,
     ),
 }
 

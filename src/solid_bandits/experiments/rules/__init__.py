@@ -17,6 +17,7 @@ RULES: dict[str, Rule] = {
     "growing": growth.GROWING,
     "not growing": growth.NOT_GROWING,
     "factor below": growth.FACTOR_BELOW,
+    "in proportion": growth.IN_PROPORTION,
     "grows more": growth.GROWS_MORE,
     "gap grows": growth.GAP_GROWS,
     "linear runs": linear_runs.LINEAR_RUNS,

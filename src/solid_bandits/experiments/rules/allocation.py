@@ -6,21 +6,18 @@ import numpy as np
 
 from solid_bandits._check import ArgumentError
 from solid_bandits.experiments.outcome import Answer
-from solid_bandits.experiments.rules.rule import Case, Finding, Rule, not_held
+from solid_bandits.experiments.rules.rule import Case, Finding, Rule, arm_name, not_held
 from solid_bandits.statistics.estimate import Estimate
 
 ON_ARM = 0.999
 """The share of pulls that counts as all of them: allocations are solved to a tolerance."""
-
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def _allocation(case: Case) -> Finding:
     (part,) = case.parts
     assert case.claim.arm is not None  # check_claim
     context, arm = case.claim.arm
-    name = f"a{arm + 1} in x{context + 1}".translate(_SUBSCRIPTS)
-    what = f"share of the lower bound's exploring pulls on {name}, {part.label}"
+    what = f"share of the lower bound's exploring pulls on {arm_name(case.claim.arm)}, {part.label}"
     allocation = part.results.lower_bound.get("allocation")
     if allocation is None:
         return not_held(what)

@@ -4,6 +4,7 @@ import math
 
 from solid_bandits._types import Floats
 from solid_bandits._words import given
+from solid_bandits.experiments.outcome import Answer
 from solid_bandits.experiments.rules.rule import (
     ABOVE_ZERO,
     Case,
@@ -56,6 +57,17 @@ def _factor_below(case: Case) -> Finding:
     logs = welch(up, down, case.level)
     estimate = Estimate(*(None if log is None else _exp(log) for log in logs))
     return Finding(what, estimate, opposite(side_of(logs, math.log(case.claim.margin))))
+
+
+def _in_proportion(case: Case) -> Finding:
+    found = _factor_below(case)
+    low, high = found.estimate.low, found.estimate.high
+    least, most = case.claim.margin / 2, case.claim.margin * 2
+    if found.answer is Answer.NOT_TESTABLE or low is None or high is None:
+        return found._replace(answer=Answer.UNDECIDED if low is None else found.answer)
+    if high < least or low > most:
+        return found._replace(answer=Answer.REFUTED)
+    return found._replace(answer=Answer.CONFIRMED if least <= low and high <= most else Answer.UNDECIDED)
 
 
 def _log_ratios(case: Case, part: Part, other: str) -> Floats | None:
@@ -135,6 +147,15 @@ FACTOR_BELOW = Rule(
     f"factor. P{_APART}: the logarithm of the factor by the delta method, with Welch's interval. Confirmed if every "
     "factor's interval lies at or below the margin, refuted if one lies above it, undecided otherwise.",
     _factor_below,
+    across=True,
+    uses_margin=True,
+)
+
+IN_PROPORTION = Rule(
+    "From the first part to the last, each policy's mean grows by the margin, here a factor, give or take a factor "
+    f"of 2. P{_APART}: the logarithm of the factor by the delta method, with Welch's interval. Confirmed if every "
+    "factor's interval lies between half and twice the margin, refuted if one lies outside, undecided otherwise.",
+    _in_proportion,
     across=True,
     uses_margin=True,
 )

@@ -21,6 +21,9 @@ ABOVE_ZERO = (
 )
 
 
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
 class Part(NamedTuple):
     """A part of an experiment, and what it gave."""
 
@@ -43,11 +46,15 @@ class Case(NamedTuple):
     def metric(self) -> str:
         """The claim's metric in words."""
         at = "" if self.claim.at == 1 else f" at {given(self.claim.at)} n"
-        return f"{self.claim.metric}{at}"
+        arm = f" ({arm_name(self.claim.arm)})" if self.claim.arm else ""
+        return f"{self.claim.metric}{arm}{at}"
 
     def values(self, part: Part, policy: str) -> Floats | None:
         """The policy's numbers, run by run."""
-        return METRICS[self.claim.metric].values(part.results, policy, self.claim.at)
+        metric = METRICS[self.claim.metric]
+        return metric.values(
+            part.results, policy, self.claim.at, *([self.claim.arm] if metric.of_arm else [])
+        )
 
     def pair(self, part: Part, policy: str, other: str) -> tuple[Floats, Floats] | None:
         """Both policies' numbers, run by run."""
@@ -70,6 +77,11 @@ class Case(NamedTuple):
         # Two policies with the same pulls in another order: rounding alike in all runs would be a sure lead.
         difference[np.abs(difference) <= ROUNDING * np.maximum(*np.abs(pair))] = 0
         return difference
+
+
+def arm_name(arm: tuple[int, int]) -> str:
+    """Such as a₂ in x₁ for (0, 1)."""
+    return f"a{arm[1] + 1} in x{arm[0] + 1}".translate(_SUBSCRIPTS)
 
 
 def never_differ(one: Floats | None, two: Floats | None) -> bool:

@@ -14,6 +14,7 @@ from solid_bandits.experiments.outcome import Outcome
 from solid_bandits.report.document.claims import claims
 from solid_bandits.report.document.experiments import experiment, how_to_read
 from solid_bandits.report.document.markdown import escaped, table
+from solid_bandits.report.document.opening import opening
 from solid_bandits.report.document.overview import figures_section, left_open, overview
 
 
@@ -33,6 +34,7 @@ def document(outcomes: Sequence[Outcome], facts: Plain, figures: str = FIGURES) 
     what, *made = _introduction(outcomes, facts)
     blocks = ["# Reproduction", what]
     if several:
+        blocks += opening(outcomes, figures)
         blocks += [*overview(outcomes), *figures_section(outcomes, figures), "## How it was made"]
     blocks += [
         *made,

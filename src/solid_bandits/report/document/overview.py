@@ -1,13 +1,15 @@
-"""What the document opens with: how many of the paper's sentences hold under which reading, and which ones."""
+"""Every sentence under every reading, the figures, and what the paper leaves open."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from solid_bandits.experiments.outcome import OURS, Answer, Outcome
+from solid_bandits.experiments.names import AFTERWARDS
+from solid_bandits.experiments.outcome import OURS, Outcome
 from solid_bandits.experiments.ranking import ranking
 from solid_bandits.report.document.markdown import escaped, table
+from solid_bandits.report.document.opening import counts
 from solid_bandits.report.left_open import LEFT_OPEN, NOT_JUDGED
-from solid_bandits.report.readings import WORDS, all_readings, chosen_words, usual_reading, verdict_under
+from solid_bandits.report.readings import LATER, all_readings, chosen_words, usual_reading, verdict_under
 from solid_bandits.report.verdicts import MARKS, legend
 
 
@@ -16,14 +18,14 @@ def overview(outcomes: Sequence[Outcome]) -> list[str]:
     readings = all_readings(outcomes)
     if not readings:
         return []
-    blocks = ["## What holds, under which reading", _counts(outcomes)]
+    blocks = ["## What holds, under which reading"]
     usual = usual_reading(outcomes)
     words = chosen_words(outcomes, ranking(outcomes))
-    if words:
-        blocks.append(escaped(words))
+    blocks.append(escaped(words) if words else counts(outcomes))
+    later = f" {LATER}: added after the rule was committed, does not count in it." if _later(outcomes) else ""
     blocks.append(
-        f"{escaped(legend())} Where SOLID is not in a sentence, all readings have the same verdict. Figures and tables "
-        f"below are those of {escaped(usual)}, where no other is named."
+        f"{escaped(legend())} Where SOLID is not in a sentence, all readings have the same verdict.{later} Figures and "
+        f"tables below are those of {escaped(usual)}, where no other is named."
     )
     for title, ours in (("the paper’s sentence", False), ("ours", True)):
         rows = _rows(outcomes, readings, ours)
@@ -56,24 +58,6 @@ def left_open() -> list[str]:
     ]
 
 
-def _counts(outcomes: Sequence[Outcome]) -> str:
-    rows = []
-    for one in ranking(outcomes):
-        mark = "**" if one.reading == usual_reading(outcomes) else ""
-        rows.append(
-            (
-                f"{mark}{escaped(one.reading)}{mark}",
-                escaped(WORDS[one.reading]),
-                *(str(one.counts[answer]) for answer in Answer),
-                f"{one.sum:+d}".replace("-", "−"),
-            )
-        )
-    heads = ("reading", "the bonus in g", *Answer, "confirmed − refuted")
-    return (
-        table(heads, rows, right=range(2, len(heads))) if rows else "None of the paper’s experiments is here."
-    )
-
-
 def _rows(outcomes: Sequence[Outcome], readings: Sequence[str], ours: bool) -> list[list[str]]:
     rows = []
     for outcome in outcomes:
@@ -81,5 +65,11 @@ def _rows(outcomes: Sequence[Outcome], readings: Sequence[str], ours: bool) -> l
             if (sentence.claim.source == OURS) is ours:
                 verdicts = [verdict_under(outcome, sentence, reading) for reading in readings]
                 marks = [MARKS[one.answer][0] if one is not None else "" for one in verdicts]
-                rows.append([f"{escaped(outcome.name)} {place}", escaped(sentence.claim.text), *marks])
+                later = f" {LATER}" if outcome.name in AFTERWARDS else ""
+                name = f"{escaped(outcome.name)} {place}{later}"
+                rows.append([name, escaped(sentence.claim.text), *marks])
     return rows
+
+
+def _later(outcomes: Sequence[Outcome]) -> bool:
+    return any(outcome.name in AFTERWARDS for outcome in outcomes)

@@ -24,7 +24,7 @@ def experiments_data(outcomes: Sequence[Outcome]) -> Plain:
     """What the page's charts are drawn from."""
     return {
         "band_opacity": BAND_OPACITY,
-        "bound": {"label": "lower bound v* log t", "swatch": swatch("currentColor", "dash")},
+        "bound": {"label": "asymptotic lower bound v* log t", "swatch": swatch("currentColor", "dash")},
         "experiments": [_experiment_data(outcome) for outcome in outcomes],
     }
 

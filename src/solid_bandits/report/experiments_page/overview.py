@@ -3,10 +3,18 @@
 from collections.abc import Sequence
 from html import escape
 
+from solid_bandits.experiments.names import AFTERWARDS
 from solid_bandits.experiments.outcome import OURS, Answer, Outcome, Sentence
 from solid_bandits.experiments.ranking import ranking
 from solid_bandits.report.experiments_page.claims import SIGNS, kind
-from solid_bandits.report.readings import WORDS, all_readings, chosen_words, usual_reading, verdict_under
+from solid_bandits.report.readings import (
+    LATER,
+    WORDS,
+    all_readings,
+    chosen_words,
+    usual_reading,
+    verdict_under,
+)
 from solid_bandits.report.verdicts import legend
 
 
@@ -16,9 +24,11 @@ def overview(outcomes: Sequence[Outcome]) -> str:
     if not readings:
         return ""
     usual, words = usual_reading(outcomes), chosen_words(outcomes, ranking(outcomes))
+    added = any(outcome.name in AFTERWARDS for outcome in outcomes)
+    later = f" {LATER}: added after the rule was committed, does not count in it." if added else ""
     note = (
-        f"{legend()} Where SOLID is not in a sentence, all readings have the same verdict. What follows is under "
-        f"{usual}, where no other reading is named."
+        f"{legend()} Where SOLID is not in a sentence, all readings have the same verdict.{later} What follows is "
+        f"under {usual}, where no other reading is named."
     )
     return (
         '<section class="readings"><h2>What holds, under which reading</h2>'
@@ -58,7 +68,8 @@ def _sentences(outcomes: Sequence[Outcome], readings: Sequence[str]) -> str:
                 if (sentence.claim.source == OURS) is ours:
                     mark = ' <span class="ours">ours</span>' if ours else ""
                     marks = _marks(outcome, sentence, readings)
-                    number = f"<small>{escape(outcome.name)} {place}</small>"
+                    later = f" {LATER}" if outcome.name in AFTERWARDS else ""
+                    number = f"<small>{escape(outcome.name)} {place}{later}</small>"
                     text = f"{number} {escape(sentence.claim.text)}{mark}"
                     rows.append(f'<tr>{marks}<th scope="row">{text}</th></tr>')
     return _scrolled("Verdicts, sentence by sentence", f"<tr>{heads}</tr>", "".join(rows))

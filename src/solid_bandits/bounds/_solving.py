@@ -1,0 +1,229 @@
+"""Solving a program and proving what comes out: what the public functions share."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from solid_bandits import _check
+from solid_bandits._types import Bools, Floats, Ints
+from solid_bandits.bounds import _geometry, certificate
+from solid_bandits.bounds._program import Program, context_program
+from solid_bandits.bounds._search import Restart, Solution, closest, search
+from solid_bandits.bounds._supply import Supply
+from solid_bandits.bounds.results import Alternatives, PureExploration
+from solid_bandits.problem import Problem
+
+# A first, rough look at z_min; only a z near it needs a finer one.
+ROUGH, FINE = 1e-3, 1e-7
+BADLY_SCALED = (
+    "problem is too badly scaled for double precision: no allocation could be verified; bring features and gaps closer "
+    "together in size"
+)
+
+
+class Setup(NamedTuple):
+    """A problem as the programs with a supply of steps see it."""
+
+    problem: Problem
+    gaps: _geometry.Gaps
+    whole: _geometry.Whole
+    supply: Supply
+
+
+class Found(NamedTuple):
+    """A policy with its proof."""
+
+    policy: Floats
+    """(groups, pairs of a group): each row sums to 1."""
+    proof: certificate.Proof
+    alternatives: Alternatives
+    restart: Restart | None
+
+
+def explore(setup: Setup, tol: float, warm_start: PureExploration | None) -> PureExploration:
+    """Pure exploration with a supply: the fewest steps, and a policy (a row for each group) that needs no more."""
+    problem, gaps, whole, supply = setup
+    program = context_program(problem, gaps, whole, supply, None)
+    if len(program.pairs) == 0:
+        even = normalised(supply.allowed.astype(np.float64))
+        return PureExploration(0.0, 0.0, 0.0, even, True, no_alternatives(problem), None)
+    found = search(program, 0.9 * tol, None if warm_start is None else warm_start.restart)
+    policy = _policy(supply, program.variables[:-1], found.y[:-1])
+    alternatives = evidence(problem, gaps, program, whole, None, found)
+    proof = prove(certificate.prove_least, problem, gaps, policy, alternatives, whole, supply)
+    require(proof)
+    lower = min(proof.lower, proof.upper)
+    return PureExploration(
+        z_min=0.5 * (lower + proof.upper),
+        lower=lower,
+        upper=proof.upper,
+        policy=policy,
+        converged=bool(proof.upper - lower <= tol * proof.upper),
+        alternatives=alternatives,
+        restart=found.restart,
+    )
+
+
+def feasible(
+    setup: Setup, z: float, warm_start: PureExploration | None, known: PureExploration | None
+) -> PureExploration:
+    """A policy with information to spare in z steps; ValueError where there is none."""
+    pure = explore(setup, ROUGH, warm_start) if known is None else known
+    if pure.lower <= z < pure.upper * (1 + ROUGH):
+        pure = explore(setup, FINE, pure)
+    if z < pure.lower:
+        raise ValueError(
+            f"z is {z!r}: no policy tells theta from its alternatives so soon; give z >= {pure.upper:.9g}"
+        )
+    if z <= pure.upper:
+        raise ValueError(
+            f"z is {z!r}, as close to z_min (in [{pure.lower:.9g}, {pure.upper:.9g}]) as can be resolved; "
+            f"give z > {pure.upper:.9g}"
+        )
+    return pure
+
+
+def solve_at(setup: Setup, z: float, tol: float, pure: PureExploration, restart: Restart | None) -> Found:
+    """The least regret of z steps, `pure` having information to spare in so many."""
+    problem, gaps, whole, supply = setup
+    program = context_program(problem, gaps, whole, supply, z)
+    safe = z * supply.pulls(pure.policy).ravel()[program.variables]
+    task = program.task
+    information, _ = closest(task.v, task.u.T @ (task.u * safe[:, None]), task.theta, task.radius)
+    task = task._replace(slater_info=information, slater_cost=float(task.cost @ safe))
+    program = Program(task, program.basis, program.variables, program.pairs, program.optimal)
+    found = search(program, 0.9 * tol, restart)
+    policy = _policy(supply, program.variables, found.y)
+    alternatives = evidence(problem, gaps, program, whole, None, found)
+    return mended(setup, z, policy, alternatives, program, pure, found.restart)
+
+
+def mended(
+    setup: Setup,
+    z: float,
+    policy: Floats,
+    alternatives: Alternatives,
+    program: Program,
+    pure: PureExploration,
+    restart: Restart,
+) -> Found:
+    """A policy with enough information in z steps, proven: what is short is made up for by mixing in `pure`.
+
+    Information is concave: mixing with a policy that has more than enough makes up for what is short, for each pair by
+    what the solver says of it, or for the worst by what is proven of all.
+    """
+    problem, gaps, whole, supply = setup
+    task = program.task
+    proof = prove(certificate.prove_at, problem, gaps, policy, z, alternatives, whole, supply)
+    if proof.information < 1:
+        pulls = z * supply.pulls(policy).ravel()[program.variables]
+        known, _ = closest(task.v, task.u.T @ (task.u * pulls[:, None]), task.theta, task.radius)
+        information = task.slater_info
+        short = (known < 1) & (information > 1)
+        each = float(((1 - known[short]) / (information[short] - known[short])).max(initial=0.0))
+        spare = z * certificate.policy_information(problem, gaps, pure.policy, whole, supply)
+        every = (1 - proof.information) / max(spare - proof.information, 1e-300)
+        for mix in (1.001 * each, 2.0 * each, every, 1.001 * every, 2.0 * every):
+            mix = min(1.0, mix)
+            mixed = normalised((1 - mix) * policy + mix * pure.policy)
+            proof = prove(certificate.prove_at, problem, gaps, mixed, z, alternatives, whole, supply)
+            if proof.information >= 1:
+                policy = mixed
+                break
+        else:
+            policy = pure.policy
+            proof = prove(certificate.prove_at, problem, gaps, policy, z, alternatives, whole, supply)
+    require(proof)
+    if proof.information < 1:
+        raise ValueError(BADLY_SCALED)
+    return Found(policy, proof._replace(lower=min(proof.lower, proof.upper)), alternatives, restart)
+
+
+def _policy(supply: Supply, variables: Ints, pulls: Floats) -> Floats:
+    every = np.zeros(supply.allowed.size)
+    every[variables] = pulls
+    return normalised(every.reshape(supply.allowed.shape))
+
+
+def tidy(program: Program, found: Solution, tol: float) -> Floats:
+    """The allocation without the dust that an interior point leaves everywhere."""
+    share = program.task.cost * found.y / found.upper
+    return np.where(share > 1e-2 * tol / len(share), found.y, 0.0)
+
+
+def evidence(
+    problem: Problem,
+    gaps: _geometry.Gaps,
+    program: Program,
+    known: _geometry.Whole | _geometry.Reduction,
+    span: _geometry.Span | None,
+    found: Solution,
+) -> Alternatives:
+    kept = found.weights > 1e-12 * found.weights.sum()
+    pairs, weights = program.pairs[found.pairs[kept]], found.weights[kept]
+    shifts = np.ascontiguousarray(found.betas[kept] @ program.basis.T)
+    if problem.theta_bound is not None:
+        shifts, inside = _inwards(problem, gaps, known, span, shifts, pairs)
+        shifts, pairs, weights = shifts[inside], pairs[inside], weights[inside]
+    return Alternatives(
+        shifts=shifts,
+        contexts=pairs // problem.n_arms,
+        arms=pairs % problem.n_arms,
+        weights=weights,
+    )
+
+
+def _inwards(
+    problem: Problem,
+    gaps: _geometry.Gaps,
+    known: _geometry.Whole | _geometry.Reduction,
+    span: _geometry.Span | None,
+    shifts: Floats,
+    pairs: Ints,
+) -> tuple[Floats, Bools]:
+    """Alternatives on the sphere or the half-space's face, moved inside by what rounding may have put them out.
+
+    Between a point of the ball and the one furthest beyond the face, both conditions are strict. Also whether that
+    was enough for each.
+    """
+    where = known.where
+    across = where.of(known.frame.differences(problem, pairs))
+    ends = (
+        where.centre + where.radius * across / np.linalg.norm(across, axis=1, keepdims=True)
+    ) @ where.basis.T
+    inside = certificate.counts(problem, gaps, known.frame, span, shifts, pairs)
+    result = shifts.copy()
+    for step in np.append(0.0, 10.0 ** np.arange(-15, -5)):
+        if inside.all():
+            break
+        result[~inside] = (shifts + where.unseen + step * (ends - shifts))[~inside]
+        inside = certificate.counts(problem, gaps, known.frame, span, result, pairs)
+    return result, inside
+
+
+def no_alternatives(problem: Problem) -> Alternatives:
+    none = np.zeros(0, dtype=np.int64)
+    return Alternatives(np.zeros((0, problem.dim)), none, none, np.zeros(0))
+
+
+def normalised(pulls: Floats) -> Floats:
+    return np.asarray(pulls / pulls.sum(axis=1, keepdims=True))
+
+
+def prove(proving: Callable[..., certificate.Proof], *evidence: Any) -> certificate.Proof:
+    """What the solver's evidence proves; where rounding has left none, say so."""
+    try:
+        return proving(*evidence)
+    except ValueError as error:
+        raise ValueError(BADLY_SCALED) from error
+
+
+def require(proof: certificate.Proof) -> None:
+    """Where double precision gives nothing that can be proven, say so."""
+    if not (proof.information > 0 and np.isfinite(proof.upper) and np.isfinite(proof.lower)):
+        raise ValueError(BADLY_SCALED)
+
+
+def tolerance(tol: float) -> float:
+    return _check.number("tol", tol, least=1e-10, most=0.5)

@@ -1,0 +1,263 @@
+"""The ridge that makes the rewards most likely: MacKay's fixed point, at doubling counts of rewards.
+
+Under the prior N(0, σ²/ν I) the evidence is greatest where (MacKay 1992, "Bayesian interpolation")
+
+    ν = σ² γ / ‖θ-hat‖²,     γ = tr(V^-1 Σ φφᵀ) = d - ν tr V^-1, the number of well-determined parameters.
+
+So that ν can be replaced, the triangle of the rewards alone is carried beside the estimator's: νI with the d rows of
+it rotated in *is* the estimator of that ridge, O(d³), with nothing subtracted. Neither triangle has a scale of its
+own: rewards or features times a power of two lead to the same digits.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits._compile import jit, jit_apart
+from solid_bandits._types import Bools, Floats
+from solid_bandits.estimation.estimator import Estimator, count_reward, solve_triangle, squared_norm
+from solid_bandits.estimation.noise import noise_variance
+from solid_bandits.linalg.vectors import dot
+
+LEAST_RATIO = 1e-40
+"""Of the ridge to the one it started from: what is below makes no difference but to overflow."""
+LEAST_SCALE = 1e-60
+"""Of a squared scale of features: a ridge in proportion to less would let later features overflow."""
+LEAST_PIVOT = LEAST_SCALE**2
+"""Of the rewards' triangle: less is taken for nothing."""
+
+
+class Search(NamedTuple):
+    """How the ridge is looked for."""
+
+    start: float
+    """ν before any evidence, over the squared spread of the arms on offer."""
+    rounds: int
+    """Of the fixed point at each count."""
+    first: int
+    """The number of rewards from which on it is looked for."""
+
+
+class Evidence(NamedTuple):
+    """The rewards without a ridge, and the ridge of now. All arrays are updated in place."""
+
+    triangle: Floats
+    """U, unit upper triangular, shape (dim, dim)."""
+    weights: Floats
+    """D, shape (dim,): Σ φφᵀ = Uᵀ D U; 0 where nothing is known."""
+    targets: Floats
+    """Shape (dim,): least squares without a ridge is U θ = targets."""
+    residual: Floats
+    """What least squares without a ridge leaves, shape ()."""
+    ridge: Floats
+    """ν, shape (); 0 before the first arms."""
+    start: Floats
+    """Where ν started, and what it is at most, shape (); 0 before arms that differ were on offer."""
+
+
+def make_evidence(dim: int) -> Evidence:
+    """Before any reward."""
+    return Evidence(np.eye(dim), np.zeros(dim), np.zeros(dim), np.array(0.0), np.array(0.0), np.array(0.0))
+
+
+@jit
+def rotate(
+    triangle: Floats, weights: Floats, targets: Floats, row: Floats, target: float, weight: float
+) -> tuple[float, float]:
+    """Rotate one more row of this weight into Uᵀ D U, D being 0 or more; `row` is used up.
+
+    Returns what it adds to the residual, and the weight that is left of it, det V of before over that of after.
+    """
+    dim = weights.shape[0]
+    for i in range(dim):
+        lead, old = row[i], weights[i]
+        new = old + weight * lead * lead
+        if new > LEAST_PIVOT and lead != 0.0:
+            inverse = 1.0 / new
+            gain, keep = weight * lead * inverse, old * inverse
+            before = target
+            target -= lead * targets[i]
+            targets[i] = keep * targets[i] + gain * before
+            line = triangle[i]
+            # Not line += gain * (row - lead * line), which loses the row where the line is large and its weight small.
+            for j in range(i + 1, dim):
+                entry = row[j]
+                row[j] = entry - lead * line[j]
+                line[j] = keep * line[j] + gain * entry
+            weights[i] = new
+            weight *= keep
+            if weight == 0.0:
+                return 0.0, 0.0
+    return weight * target * target, weight
+
+
+@jit
+def rotate_both(
+    evidence: Evidence, estimator: Estimator, features: Floats, reward: float, row: Floats, other: Floats
+) -> None:
+    """Rotate a reward into both triangles, `rotate` twice at once: each waits for divisions of its own."""
+    bare, ridged = evidence.triangle, estimator.triangle
+    bare_weights, ridged_weights = evidence.weights, estimator.weights
+    dim = features.shape[0]
+    for i in range(dim):
+        row[i] = features[i]
+        other[i] = features[i]
+    target, rest = reward, reward
+    weight, left = 1.0, 1.0
+    for i in range(dim):
+        lead, old = row[i], bare_weights[i]
+        new = old + weight * lead * lead
+        gain, keep = 0.0, 1.0
+        if new > LEAST_PIVOT and weight > 0.0:
+            inverse = 1.0 / new
+            gain, keep = weight * lead * inverse, old * inverse
+            bare_weights[i] = new
+            weight *= keep
+            before = target
+            target -= lead * evidence.targets[i]
+            evidence.targets[i] = keep * evidence.targets[i] + gain * before
+        head, ridge = other[i], ridged_weights[i]
+        grown = ridge + left * head * head
+        inverse = 1.0 / grown
+        share, stay = left * head * inverse, ridge * inverse
+        ridged_weights[i] = grown
+        left *= stay
+        before = rest
+        rest -= head * estimator.targets[i]
+        estimator.targets[i] = stay * estimator.targets[i] + share * before
+        line, row_of = bare[i], ridged[i]
+        for j in range(i + 1, dim):
+            entry, another = row[j], other[j]
+            row[j] = entry - lead * line[j]
+            line[j] = keep * line[j] + gain * entry
+            other[j] = another - head * row_of[j]
+            row_of[j] = stay * row_of[j] + share * another
+    evidence.residual[()] += weight * target * target
+    estimator.residual[()] += left * rest * rest
+    estimator.log_det_ratio[()] -= math.log(left)
+
+
+@jit
+def absorb(
+    search: Search,
+    evidence: Evidence,
+    estimator: Estimator,
+    noise_std: float,
+    features: Floats,
+    reward: float,
+    row: Floats,
+    other: Floats,
+) -> None:
+    """Take in one reward, the ridge being set; at doubling counts, find the ridge anew."""
+    rotate_both(evidence, estimator, features, reward, row, other)
+    count_reward(estimator, reward)
+    count = estimator.rewards.item()
+    if count >= search.first and count & (count - 1) == 0:
+        refine(search.rounds, evidence, estimator, noise_std, row)
+
+
+@jit_apart
+def replace_ridge(evidence: Evidence, estimator: Estimator, ridge: float, row: Floats) -> None:
+    """Make the estimator that of these rewards with another ridge."""
+    triangle, weights, targets = estimator.triangle, estimator.weights, estimator.targets
+    dim = weights.shape[0]
+    evidence.ridge[()] = ridge
+    for i in range(dim):
+        weights[i], targets[i] = ridge, 0.0
+        for j in range(i + 1, dim):
+            triangle[i, j] = 0.0
+    residual = evidence.residual.item()
+    for i in range(dim):
+        if evidence.weights[i] > 0.0:
+            for j in range(dim):
+                row[j] = evidence.triangle[i, j]
+            left, _ = rotate(triangle, weights, targets, row, evidence.targets[i], evidence.weights[i])
+            residual += left
+    total = 0.0
+    for i in range(dim):
+        total += math.log(weights[i] / ridge)
+    estimator.residual[()] = residual
+    estimator.log_det_ratio[()] = max(total, 0.0)
+
+
+@jit
+def determined(evidence: Evidence, estimator: Estimator, row: Floats) -> float:
+    """γ = tr(V^-1 Σ φφᵀ), as a sum of squares."""
+    total = 0.0
+    for i in range(row.shape[0]):
+        if evidence.weights[i] > 0.0:
+            for j in range(row.shape[0]):
+                row[j] = evidence.triangle[i, j]
+            total += evidence.weights[i] * squared_norm(estimator, row)
+    return total
+
+
+@jit_apart
+def refine(rounds: int, evidence: Evidence, estimator: Estimator, noise_std: float, row: Floats) -> None:
+    """Some rounds of ν = σ² γ / ‖θ-hat‖², never above the start; as it was where the rewards say nothing."""
+    start = evidence.start.item() if evidence.start.item() > 0.0 else evidence.ridge.item()
+    for _ in range(rounds):
+        size = determined(evidence, estimator, row)
+        wanted = noise_variance(noise_std, estimator) * size
+        for i in range(row.shape[0]):
+            row[i] = estimator.targets[i]
+        solve_triangle(estimator, row)
+        square = dot(row, row)
+        if not wanted > 0.0:
+            return
+        ridge = start if wanted >= start * square else max(wanted / square, LEAST_RATIO * start)
+        replace_ridge(evidence, estimator, ridge, row)
+
+
+@jit
+def spread_of(arms: Floats, available: Bools, row: Floats) -> tuple[float, float]:
+    """The largest ‖φ_a - mean of φ‖² and the largest ‖φ_a‖² among the arms that may be pulled.
+
+    The first is the scale of what arms differ in: an offset that they share is none of it.
+    """
+    count = 0
+    for i in range(row.shape[0]):
+        row[i] = 0.0
+    for arm in range(arms.shape[0]):
+        if available[arm]:
+            count += 1
+            for i in range(row.shape[0]):
+                row[i] += arms[arm, i]
+    for i in range(row.shape[0]):
+        row[i] /= count
+    widest = largest = 0.0
+    for arm in range(arms.shape[0]):
+        if available[arm]:
+            apart = size = 0.0
+            for i in range(row.shape[0]):
+                entry = arms[arm, i]
+                apart += (entry - row[i]) * (entry - row[i])
+                size += entry * entry
+            widest, largest = max(widest, apart), max(largest, size)
+    return widest, largest
+
+
+@jit
+def begin(
+    search: Search, evidence: Evidence, estimator: Estimator, arms: Floats, available: Bools, row: Floats
+) -> None:
+    """Set where the ridge starts by the first arms on offer that differ; until then by their size."""
+    if evidence.start.item() > 0.0:
+        return
+    widest, largest = spread_of(arms, available, row)
+    # Arms that are one but for the rounding of their mean do not differ.
+    if widest > 1e-24 * largest:
+        evidence.start[()] = search.start * max(widest, LEAST_SCALE)
+        replace_ridge(evidence, estimator, evidence.start.item(), row)
+    elif evidence.ridge.item() == 0.0:
+        begin_by_size(search, evidence, estimator, largest, row)
+
+
+@jit
+def begin_by_size(
+    search: Search, evidence: Evidence, estimator: Estimator, square: float, row: Floats
+) -> None:
+    """A ridge for features of this squared size, for as long as no arms that differ were on offer."""
+    scale = max(square, LEAST_SCALE) if square > 0.0 else 1.0
+    replace_ridge(evidence, estimator, search.start * scale, row)

@@ -1,0 +1,42 @@
+"""The noise of the rewards: its σ where it is told, what the rewards say of it where it is not.
+
+Under a normal-inverse-gamma prior worth one observation, θ given σ² being N(θ-hat, σ² V^-1), the posterior of θ is a
+Student distribution with n + 1 degrees of freedom around θ-hat, of scale σ-hat V^-½:
+
+    σ-hat² = (Σ (Y - φᵀθ-hat)² + ν ‖θ-hat‖² + s²) / (n + 1),     s² = Σ (Y - Ȳ)² / n.
+
+The one observation is worth the *centred* variance s² of the rewards: their second moment would be that of the offset
+where rewards have one.
+"""
+
+import math
+
+from solid_bandits._compile import jit
+from solid_bandits.estimation.estimator import Estimator
+
+
+@jit
+def noise_variance(noise_std: float, estimator: Estimator) -> float:
+    """σ² where it is told (`noise_std` > 0), else σ-hat².
+
+    It is 1 while there is no reward but 0: every mean is 0 then, and any scale leads to the same choices.
+    """
+    if noise_std > 0.0:
+        return noise_std * noise_std
+    count = estimator.rewards.item()
+    if count == 0:
+        return 1.0
+    found = (estimator.residual.item() + estimator.reward_scatter.item() / count) / (count + 1)
+    return found if found > 0.0 else 1.0
+
+
+@jit
+def noise_deviation(noise_std: float, estimator: Estimator) -> float:
+    """The root of `noise_variance`."""
+    return noise_std if noise_std > 0.0 else math.sqrt(noise_variance(noise_std, estimator))
+
+
+@jit
+def degrees_of_freedom(noise_std: float, estimator: Estimator) -> float:
+    """The number of rewards + 1 where σ is not told; 0 stands for a normal distribution."""
+    return 0.0 if noise_std > 0.0 else estimator.rewards.item() + 1.0

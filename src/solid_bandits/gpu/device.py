@@ -1,0 +1,67 @@
+"""Whether there is a GPU, and what it can take; without loading its compiler."""
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from solid_bandits import _check, _extras
+from solid_bandits._files import first_line
+from solid_bandits.gpu.layout import UnfitError, check_apart, make_layout
+from solid_bandits.policies.plain import PlainAgent
+
+_SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+"""Whether numba's simulator takes the place of a GPU, as it does in tests."""
+LARGEST_WAVE = 1 << 17
+"""Runs that are played together at most: as many as keep a large GPU busy."""
+WAVE_BYTES = 1 << 31
+"""What agents and problems of a wave may take here, where each run has its own."""
+
+
+def require_gpu() -> None:
+    """Raise an error unless runs can be played on a GPU here."""
+    if _SIMULATED:
+        return
+    if find_spec("numba_cuda") is None:
+        raise _check.ArgumentError("device", _extras.line("numba_cuda", "'gpu'"))
+    reason = "no NVIDIA GPU with a driver was found"
+    try:
+        cuda: Any = import_module("numba.cuda")
+        found = bool(cuda.is_available())
+    except Exception as error:  # whatever a driver without a GPU, or a numba-cuda without CUDA, raises
+        found, reason = False, f"{reason} ({first_line(error)})"
+    if not found:
+        raise _check.ArgumentError(
+            "device",
+            f"must be 'cpu' here, got 'gpu': {reason}; where CUDA is not installed, take numba-cuda[cu12] or [cu13]",
+        )
+
+
+def gpu_name() -> str:
+    """The GPU's name."""
+    if _SIMULATED:
+        return "numba's CUDA simulator"
+    cuda: Any = import_module("numba.cuda")
+    name = cuda.get_current_device().name
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def check_fits(name: str, agent: Any) -> None:
+    """Raise an error if an agent cannot be played on a GPU, as far as its data tell."""
+    if isinstance(agent, PlainAgent):
+        raise UnfitError(
+            f"{name} cannot be played on a GPU: it is in plain Python; give it compiled kernels, or play it with "
+            "device='cpu'"
+        )
+    check_apart(name, agent, make_layout(name, agent, None))
+
+
+def wave_runs(agent: Any, each_its_own: bool) -> int:
+    """How many runs of agents like this one are played together."""
+    if not each_its_own:
+        return LARGEST_WAVE
+    layout = make_layout("", agent, None)
+    numbers = layout.floats + layout.ints + sum(int(np.prod(leaf.shape or ())) for leaf in layout.leaves)
+    return int(max(min(LARGEST_WAVE, WAVE_BYTES // (4 * 8 * numbers)), 1))  # rows, arrays, problem and truth

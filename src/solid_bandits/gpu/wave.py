@@ -1,0 +1,176 @@
+"""Waves of runs: sent to a GPU, played there together, and brought back."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.core.config import ENABLE_CUDASIM  # type: ignore[attr-defined]
+from numba.core.errors import NumbaError
+
+from solid_bandits._compile import compiled_elsewhere
+from solid_bandits._types import Floats, Ints, Words
+from solid_bandits.gpu.device import check_fits
+from solid_bandits.gpu.kernel import cuda, make_kernel, taken_for
+from solid_bandits.gpu.layout import (
+    Layout,
+    UnfitError,
+    differ_by_stream_only,
+    make_layout,
+    shared_arrays,
+    write_rows,
+)
+from solid_bandits.loop import Truth, make_truth, refuse_arm, start_run
+from solid_bandits.policies.contract import CompiledAgent, Policy
+from solid_bandits.problem import Problem
+from solid_bandits.stream import ENVIRONMENT, POLICY, make_streams
+
+THREADS = 128
+"""Of a block."""
+PAUSE = 0.01
+"""Seconds between two looks at whether a wave is done, so that an interrupt is heard."""
+
+Problems = Problem | Callable[[int], Problem]
+
+
+class Wave(NamedTuple):
+    """What a wave gave."""
+
+    regret: Floats
+    """Shape (runs, checkpoints)."""
+    explored: Ints
+    """Shape (runs, checkpoints)."""
+    seconds: float
+    """Of the GPU."""
+
+
+class _Ready(NamedTuple):
+    """Everything that threads start from, on this side."""
+
+    layout: Layout
+    per_run: int
+    """1 where each run has numbers of its own, 0 where all have the same."""
+    floats: Floats
+    ints: Ints
+    reads: list[Any]
+    truths: Truth
+    """With one entry along the first axis for each problem."""
+    streams: Words
+    """As the agents left them when they started, shape (runs, 4)."""
+
+
+def play_wave(
+    problem: Problems,
+    policy: Policy,
+    horizon: int,
+    seed: int,
+    steps: Ints,
+    first: int,
+    runs: int,
+    tell_noise: bool = True,
+) -> Wave:
+    """Play runs `first` to `first + runs - 1` on the GPU; run r is run r of the CPU."""
+    ready = _make_ready(problem, policy, horizon, seed, first, runs, tell_noise)
+    kernel = make_kernel(ready.layout, {name: getattr(ready.truths, name).shape[1:] for name in _ARRAYS})
+    regret = cuda.device_array((runs, len(steps)))
+    explored = cuda.device_array((runs, len(steps)), dtype=np.int64)
+    failed = cuda.device_array((runs, 2), dtype=np.int64)
+    sent = [
+        cuda.to_device(array)
+        for array in (
+            ready.floats,
+            ready.ints,
+            ready.streams,
+            make_streams(seed, first, runs, ENVIRONMENT),
+            *ready.reads,
+            *(getattr(ready.truths, name) for name in _ARRAYS),
+            ready.truths.noise_std,
+            np.asarray(steps),
+        )
+    ]
+    with compiled_elsewhere(taken_for):
+        try:
+            configured = kernel[-(-runs // THREADS), THREADS]
+            arguments = (runs, ready.per_run, *sent, regret, explored, failed)
+            _compile(kernel, arguments)
+        except NumbaError as error:
+            raise UnfitError(
+                f"{policy.name} cannot be played on a GPU: its kernels do not compile for one; play it with "
+                f"device='cpu' ({_cause(error)})"
+            ) from error
+        seconds = _timed(lambda: configured(*arguments))
+    wrong = failed.copy_to_host()
+    for step, arm in wrong[wrong[:, 0] > 0][:1]:
+        refuse_arm(policy, int(arm), int(step), ready.truths.means.shape[2])
+    return Wave(regret.copy_to_host(), explored.copy_to_host(), seconds)
+
+
+_ARRAYS = ("features", "means", "gaps", "context_edges", "available")
+
+
+def _compile(kernel: Any, arguments: tuple[Any, ...]) -> None:
+    """Compile before the clock starts; the simulator has nothing to compile."""
+    if not ENABLE_CUDASIM:
+        kernel.compile(tuple(kernel.typeof_pyval(one) for one in arguments))
+
+
+def _timed(launch: Callable[[], None]) -> float:
+    """Launch something and wait until it is done, in small pauses, so that Ctrl-C is heard; the GPU's seconds."""
+    if ENABLE_CUDASIM:
+        begun = time.perf_counter()
+        launch()
+        return time.perf_counter() - begun
+    start, end = cuda.event(), cuda.event()
+    start.record()
+    launch()
+    end.record()
+    while not end.query():
+        time.sleep(PAUSE)
+    return float(cuda.event_elapsed_time(start, end)) / 1000.0
+
+
+def _cause(error: BaseException) -> str:
+    """What a compiler's error comes down to."""
+    text = str(error)
+    if "nrt_context" in text or "NRT" in text:
+        return "they make new arrays, which a thread cannot"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("During:", "raised from", "File "))]
+    return telling[-1] if telling else type(error).__name__
+
+
+def _make_ready(
+    problem: Problems, policy: Policy, horizon: int, seed: int, first: int, runs: int, tell_noise: bool
+) -> _Ready:
+    def begin(one: Problem, run: int) -> tuple[CompiledAgent, Any]:
+        return start_run(one, policy, horizon, seed, run, tell_noise)
+
+    # What a policy of one's own makes of its stream when it starts is known only once it has started.
+    ours = getattr(policy, "kernels", None) is None
+    shared = ours and not callable(problem)
+    every = range(first, first + 1) if shared else range(first, first + runs)
+    problems = [problem(run) for run in every] if callable(problem) else [problem] * len(every)
+    agents = [begin(one, run) for one, run in zip(problems, every, strict=True)]
+    shapes = {one.features.shape for one in problems}
+    if len(shapes) > 1:
+        raise ValueError(f"problem must give problems of one shape on a GPU, got {sorted(shapes)[:3]}")
+    agent, stream = agents[0]
+    check_fits(policy.name, agent)
+    layout = make_layout(policy.name, agent, stream, ours)
+    for one, its_stream in agents[1:]:
+        if make_layout(policy.name, one, its_stream, ours) != layout:
+            raise UnfitError(
+                f"{policy.name} cannot be played on a GPU on these problems: its agents have different shapes"
+            )
+    if shared:
+        assert differ_by_stream_only(layout, agent, begin(problem, first + 1)[0])  # type: ignore[arg-type]
+    started = [one for one, _ in agents]
+    floats, ints = write_rows(layout, started)
+    truths = [make_truth(one) for one in problems]
+    stacked: Any = Truth._make(
+        np.ascontiguousarray(np.stack([np.asarray(part) for part in parts]))
+        for parts in zip(*truths, strict=True)
+    )
+    streams = make_streams(seed, first, runs, POLICY) if shared else np.stack([one for _, one in agents])
+    per_run = int(not shared)
+    return _Ready(layout, per_run, floats, ints, shared_arrays(layout, started), stacked, streams)

@@ -1,0 +1,212 @@
+"""VW's dsjson, one decision per line: what Vowpal Wabbit's tools and the decision services around it read and write.
+
+A line has the actions counted from 1 in `a`, the chosen one first, with their probabilities in `p`, the cost -reward in
+`_label_cost` and the features in `c`: those of each action in `c._multi`, shared ones beside it. Where no reward has
+come there is no label. What dsjson has no place for is kept in `_log`.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from solid_bandits._files import first_line, write_whole
+from solid_bandits.logs.schema import COLUMNS, check_log, empty, microseconds
+
+MOST_FEATURES = 10_000
+"""Names of features in a file from elsewhere, words counted with their values."""
+OURS = "x"
+"""The namespace of features that are numbers without names."""
+KEPT = ("sequence", "explored", "defaulted", "reward_sequence", "policy")
+
+
+def write_dsjson(table: pl.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a log as dsjson, whole or not at all; `read_dsjson` gives the same log back.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import solid_bandits as sb
+        >>> bandit = sb.Bandit(sb.LinTS(), dim=2, noise_std=0.5, seed=0)
+        >>> choice = bandit.decide([[1.0, 0.0], [0.0, 1.0]], event_id="visit-1")
+        >>> with TemporaryDirectory() as folder:
+        ...     sb.logs.write_dsjson(bandit.log(), f"{folder}/log.dsjson")
+        ...     Path(f"{folder}/log.dsjson").read_text()[:12]
+        '{"Timestamp"'
+    """
+    rows = check_log(table)
+
+    def write(file: Path) -> None:
+        with file.open("w", encoding="utf-8") as out:
+            for row in rows.iter_rows(named=True):
+                out.write(
+                    json.dumps(_line(row), separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n"
+                )
+
+    write_whole(Path(path), write)
+
+
+def _line(row: dict[str, Any]) -> dict[str, Any]:
+    arms, chosen = row["arms"], row["arms"].index(row["arm"])
+    order = [chosen, *(place for place in range(len(arms)) if place != chosen)]
+    probabilities = row["probabilities"]
+    line: dict[str, Any] = {}
+    if row["reward"] is not None:
+        line |= {"_label_cost": -row["reward"], "_label_probability": row["probability"]}
+        line |= {"_label_Action": chosen + 1, "_labelIndex": chosen}
+    line |= {"Timestamp": _text(row["time"]), "Version": "1", "EventId": row["event_id"]}
+    line["a"] = [place + 1 for place in order]
+    context: dict[str, Any] = {} if row["context"] is None else {OURS: _named(row["context"])}
+    features = row["features"] or [None] * len(arms)
+    context["_multi"] = [
+        {"_tag": arm} | ({} if own is None else {OURS: _named(own)})
+        for arm, own in zip(arms, features, strict=True)
+    ]
+    line["c"] = context
+    if probabilities is not None:
+        line["p"] = [probabilities[place] for place in order]
+    elif row["probability"] is not None and row["reward"] is None:
+        line["_label_probability"] = row["probability"]
+    line["VWState"] = {"m": row["model_version"]}
+    kept = {name: row[name] for name in KEPT if row[name] is not None}
+    if row["reward_time"] is not None:
+        kept["reward_time"] = _text(row["reward_time"])
+    return line | ({"_log": kept} if kept else {})
+
+
+def _named(values: list[float]) -> dict[str, float]:
+    return {str(place): value for place, value in enumerate(values)}
+
+
+def _text(time: datetime | None) -> str | None:
+    return None if time is None else time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f0Z")
+
+
+def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
+    """A log from dsjson. Features with names become columns, in order of appearance; words become 0 and 1.
+
+    Where actions share features, each action's row begins with them.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> import solid_bandits as sb
+        >>> bandit = sb.Bandit(sb.LinTS(), dim=2, noise_std=0.5, seed=0)
+        >>> choice = bandit.decide([[1.0, 0.0], [0.0, 1.0]], event_id="visit-1")
+        >>> with TemporaryDirectory() as folder:
+        ...     sb.logs.write_dsjson(bandit.log(), f"{folder}/log.dsjson")
+        ...     sb.logs.read_dsjson(f"{folder}/log.dsjson").equals(bandit.log())
+        True
+    """
+    rows, names = [], dict[str, int]()
+    with Path(path).open(encoding="utf-8") as file:
+        for number, text in enumerate(file, 1):
+            if not text.strip():
+                continue
+            try:
+                found = json.loads(text)
+                if isinstance(found, dict) and "c" in found:  # other lines are of joins and checkpoints
+                    rows.append(_row(found, names))
+            except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+                raise ValueError(
+                    f"log {os.fspath(path)!r} line {number} is no dsjson ({type(error).__name__}: {first_line(error)})"
+                ) from None
+    if not rows:
+        return empty()
+    for place, row in enumerate(rows):
+        row["sequence"] = row["sequence"] or place + 1
+        if row["features"] is not None:
+            row["features"] = [_dense(one, len(names)) for one in row["features"]]
+    return check_log(pl.DataFrame(rows, schema=COLUMNS))
+
+
+def _row(line: dict[str, Any], names: dict[str, int]) -> dict[str, Any]:
+    context = line["c"]
+    actions = context["_multi"]
+    order = [int(action) - 1 for action in line["a"]]
+    arms = [str(one.get("_tag", place)) for place, one in enumerate(actions)]
+    labelled = "_label_cost" in line
+    chosen = int(line["_labelIndex"]) if labelled and "_labelIndex" in line else order[0]
+    probabilities = None
+    if line.get("p") is not None:
+        probabilities = [0.0] * len(arms)
+        for place, probability in zip(order, line["p"], strict=True):
+            probabilities[place] = float(probability)
+    probability = line.get("_label_probability", None if probabilities is None else probabilities[chosen])
+    shared = {key: value for key, value in context.items() if key != "_multi"}
+    plain = _is_ours(shared)
+    common = {} if plain else dict(_flat(shared, ""))
+    own = [dict(_flat({key: value for key, value in one.items() if key != "_tag"}, "")) for one in actions]
+    features = None
+    if any(own) or common:
+        features = [_placed(common | one, names) for one in own]
+    kept = line.get("_log", {})
+    row: dict[str, Any] = dict.fromkeys(COLUMNS)
+    row |= {
+        "event_id": str(line["EventId"]),
+        "time": _parsed(line.get("Timestamp")),
+        "arms": arms,
+        "features": features,
+        "context": list(shared[OURS].values()) if plain and shared else None,
+        "probabilities": probabilities,
+        "arm": arms[chosen],
+        "probability": None if probability is None else float(probability),
+        "reward": -float(line["_label_cost"]) + 0.0 if labelled else None,
+        "reward_time": _parsed(kept.get("reward_time")),
+        "model_version": (line.get("VWState") or {}).get("m"),
+    }
+    return row | {name: kept.get(name) for name in KEPT}
+
+
+def _is_ours(shared: dict[str, Any]) -> bool:
+    """Whether the shared features are a context as `write_dsjson` writes it, or none."""
+    return set(shared) <= {OURS} and all(isinstance(one, dict) for one in shared.values())
+
+
+def _flat(value: Any, path: str) -> Iterator[tuple[str, float]]:
+    """Names and numbers of nested features; those that begin with an underscore are not features."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not key.startswith("_"):
+                yield from _flat(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _flat(inner, f"{path}.{place}" if path else str(place))
+    elif isinstance(value, str):
+        yield f"{path}={value}", 1.0
+    elif isinstance(value, bool | int | float):
+        if not math.isfinite(value):
+            raise ValueError(f"feature {path} must be finite, got {value}")
+        yield path, float(value)
+
+
+def _placed(features: dict[str, float], names: dict[str, int]) -> dict[int, float]:
+    for name in features:
+        names.setdefault(name, len(names))
+    if len(names) > MOST_FEATURES:
+        raise ValueError(f"it has more than {MOST_FEATURES:,} names of features; hash or drop some")
+    return {names[name]: value for name, value in features.items()}
+
+
+def _dense(features: dict[int, float], width: int) -> list[float]:
+    row = [0.0] * width
+    for place, value in features.items():
+        row[place] = value
+    return row
+
+
+def _parsed(text: Any) -> datetime | None:
+    """A time in ISO form, with up to seven decimals of a second."""
+    if text is None:
+        return None
+    head, _, rest = str(text).removesuffix("Z").partition(".")
+    found = datetime.fromisoformat(head)
+    found = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    digits = (rest + "000000")[:6]
+    exact = found + timedelta(microseconds=int(digits))
+    microseconds("Timestamp", exact)
+    return exact

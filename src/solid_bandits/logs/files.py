@@ -1,0 +1,103 @@
+"""Logs as files, and rows deleted from them."""
+
+import io
+import os
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+
+from solid_bandits._files import first_line, write_bytes
+from solid_bandits.logs.dsjson import read_dsjson
+from solid_bandits.logs.foreign import from_table
+from solid_bandits.logs.schema import COLUMNS, check_log, empty, microseconds
+
+PathLike = str | os.PathLike[str]
+GROUP = 50_000
+"""Rows that are read at once when a log is evaluated."""
+DSJSON = (".dsjson", ".json", ".jsonl")
+
+
+def write(table: pl.DataFrame, path: PathLike) -> None:
+    """Write a log as Parquet, whole or not at all.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> import solid_bandits as sb
+        >>> table = {"arm": ["a", "b", "a"], "reward": [1.0, 0.0, 0.5], "probability": [0.5, 0.5, 0.5]}
+        >>> log = sb.logs.from_table(table)
+        >>> with TemporaryDirectory() as folder:
+        ...     sb.logs.write(log, f"{folder}/log.parquet")
+        ...     sb.logs.read(f"{folder}/log.parquet").equals(log)
+        True
+    """
+    if Path(path).suffix.lower() in (".csv", *DSJSON):
+        raise ValueError(f"path must end in .parquet, got {str(path)!r}; sb.logs.write_dsjson writes dsjson")
+    content = io.BytesIO()
+    check_log(table).write_parquet(content, row_group_size=GROUP)
+    write_bytes(Path(path), content.getvalue())
+
+
+def read(path: PathLike) -> pl.DataFrame:
+    """A log from a file: Parquet or CSV of ours or from elsewhere (`from_table`), dsjson, or a directory of parts.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> import solid_bandits as sb
+        >>> table = {"arm": ["a", "b", "a"], "reward": [1.0, 0.0, 0.5], "probability": [0.5, 0.5, 0.5]}
+        >>> log = sb.logs.from_table(table)
+        >>> with TemporaryDirectory() as folder:
+        ...     sb.logs.write(log, f"{folder}/log.parquet")
+        ...     sb.logs.read(f"{folder}/log.parquet").height
+        3
+    """
+    place = Path(path)
+    try:
+        if place.is_dir():
+            return gather(place)
+        if place.suffix in DSJSON:
+            return read_dsjson(place)
+        table = pl.read_csv(place) if place.suffix == ".csv" else pl.read_parquet(place)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ValueError(f"log {os.fspath(path)!r} cannot be read ({first_line(error)})") from None
+    return check_log(table) if set(table.columns) == set(COLUMNS) else from_table(table)
+
+
+def parts(directory: Path) -> list[Path]:
+    """The parts of a log that a bandit writes into a directory, in order."""
+    return sorted(directory.glob("part-*.parquet"))
+
+
+def gather(directory: Path) -> pl.DataFrame:
+    """All parts of a directory as one log. A row that was written again, as after a restart, is there once."""
+    tables = [check_log(pl.read_parquet(part), part.name) for part in parts(directory)]
+    return in_order(pl.concat(tables)) if tables else empty()
+
+
+def in_order(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows by their decisions, each event once: the last that was written."""
+    return table.unique("event_id", keep="last", maintain_order=True).sort(
+        "sequence", nulls_last=True, maintain_order=True
+    )
+
+
+def delete(
+    table: pl.DataFrame, event_id: str | None = None, before: datetime | float | None = None
+) -> pl.DataFrame:
+    """The log without the rows of one event, or without those decided before a time.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> table = {"arm": ["a", "b", "a"], "reward": [1.0, 0.0, 0.5], "probability": [0.5, 0.5, 0.5]}
+        >>> log = sb.logs.from_table(table)
+        >>> event = log["event_id"][0]
+        >>> sb.logs.delete(log, event_id=event).height
+        2
+    """
+    if (event_id is None) == (before is None):
+        raise ValueError("event_id or before must be given to delete, and not both")
+    if event_id is not None:
+        return table.filter(pl.col("event_id").ne_missing(event_id))
+    assert before is not None
+    limit = pl.lit(microseconds("before", before)).cast(COLUMNS["time"])
+    return table.filter((pl.col("time") >= limit).fill_null(True))

@@ -1,0 +1,67 @@
+"""Contextual adaptive doubly robust estimates: intervals that hold for the log of a policy that learns.
+
+Bibaut, Dimakopoulou, Kallus, Chambaz and van der Laan (2021), "Post-contextual-bandit inference" (arXiv 2106.00418):
+the doubly robust term D_t of row t, by a model that knows the rows before it, is a martingale difference around the
+value, but its variance follows what the logger has learnt, and a plain mean need not become normal. With weights 1 /
+σ_t, σ_t² an estimate of the variance of D_t from the rows before it, it does:
+
+    ψ = Σ D_t / σ_t / Σ 1 / σ_t,   standard error √(Σ (D_t - ψ)² / σ_t²) / Σ 1 / σ_t.
+
+The paper estimates σ_t by evaluating the logger of step t on all earlier contexts. A log has the logger's probabilities
+in its own contexts only, so here σ_t² is
+
+    s²_t m_t + v_t,   m_t the mean of Σ_a π(a)² / g(a) over the last rows, s²_t that of (r - q)², v_t the variance of
+    Σ_a π(a) q(a);
+
+a tenth of the rows so far, as loggers change in proportion to time. It is a function of the past, which keeps the
+estimate centred, and it needs to follow σ_t up to a factor only, since the standard error is taken from the terms
+themselves.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import ndtri
+
+from solid_bandits._compile import jit_apart
+from solid_bandits._types import Floats
+from solid_bandits.ope.estimators import Value, dr_terms
+from solid_bandits.ope.terms import Terms
+
+BURN = 20
+"""Rows at the start that only serve the estimates of σ."""
+SHARE = 0.1
+LEAST = 50.0
+"""Rows that m_t is a mean over: a share of those so far, or so many."""
+NO_VARIANCE = "no interval: the terms do not vary"
+
+
+def cadr(terms: Terms, level: float) -> Value:
+    """The estimate with its normal interval."""
+    if len(terms.reward) <= 2 * BURN:
+        return Value(None, note=f"needs more than {2 * BURN} rows")
+    values = dr_terms(terms)
+    inverse = np.zeros(len(values))
+    stabilise(terms.reward - terms.expected, terms.baseline, terms.second, inverse)
+    total = float(inverse.sum())
+    if total == 0:
+        return Value(float(values.mean()), note=NO_VARIANCE)
+    value = float(inverse @ values) / total
+    error = math.sqrt(float((inverse**2 * (values - value) ** 2).sum())) / total
+    half = float(ndtri(0.5 + level / 2)) * error
+    return Value(value, value - half, value + half, "adaptive")
+
+
+@jit_apart
+def stabilise(residual: Floats, baseline: Floats, second: Floats, inverse: Floats) -> None:
+    """Write 1 / σ_t of each row, from the rows before it; 0 for the first `BURN`."""
+    squares = mean = spread = local = 0.0
+    for t in range(residual.shape[0]):
+        if t >= BURN:
+            variance = squares / t * local + spread / t
+            inverse[t] = 1.0 / math.sqrt(variance) if variance > 0.0 else 0.0
+        squares += residual[t] * residual[t]
+        step = baseline[t] - mean
+        mean += step / (t + 1)
+        spread += step * (baseline[t] - mean)
+        local += (second[t] - local) / min(t + 1.0, max(SHARE * t, LEAST))

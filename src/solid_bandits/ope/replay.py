@@ -1,0 +1,137 @@
+"""What a policy that learns would have earned: played on the rows of a log in which it agrees with the logger.
+
+Li, Chu, Langford and Wang (2011): in a log of uniform choices, the rows in which a policy would have pulled what was
+pulled are a run of that policy in the world, if it learns from them alone. A logger with other known probabilities g is
+made uniform first: a row is kept with probability m / g, m the least probability of any arm.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from solid_bandits import _check
+from solid_bandits._check import ArgumentError
+from solid_bandits._types import Floats
+from solid_bandits.agent import Agent
+from solid_bandits.ope.estimators import Value
+from solid_bandits.ope.rows import Reader, Rows
+from solid_bandits.policies.plain import PlainAgent
+from solid_bandits.policies.state import arrays_of
+from solid_bandits.statistics.intervals import student
+
+
+class Replayed(NamedTuple):
+    """The run of a policy that learns on a part of a log.
+
+    Example:
+        >>> import numpy as np
+        >>> import solid_bandits as sb
+        >>> rng = np.random.default_rng(0)
+        >>> bandit = sb.Bandit(sb.LinTS(), dim=2, noise_std=0.5, floor=0.5, seed=0)
+        >>> for _ in range(200):
+        ...     choice = bandit.decide(rng.normal(size=(3, 2)))
+        ...     _ = bandit.learn(choice.event_id, rng.normal())
+        >>> run = sb.ope.replay(bandit, sb.Agent(sb.Greedy(), dim=2))
+        >>> run.rows
+        200
+    """
+
+    value: Value
+    """Mean reward per decision of the run, with Student's interval."""
+    rewards: Floats
+    """In the order of the run's decisions."""
+    rows: int
+    """Of the log."""
+    agent: Agent
+    """As it was at the end."""
+
+
+def replay(
+    log: Any,
+    agent: Agent,
+    *,
+    seed: int = 0,
+    confidence: float = 0.95,
+    columns: Mapping[str, str] | None = None,
+    context: Sequence[str] = (),
+) -> Replayed:
+    """Let an agent decide and learn on the rows of a log in which it agrees with the logger.
+
+    It needs a logger whose probabilities of all arms are known and have a least one above 0 that is the same share of
+    1 / arms in every row, as a floor gives; and it keeps few rows: about a share m of them, m that least probability.
+
+    Args:
+        log: as for `evaluate`, with features.
+        agent: a new one, of any policy that decides from features; it learns.
+        seed: of the rows that are kept.
+        confidence: the level of the interval, of the mean over runs as long as this one.
+        columns: as for `evaluate`.
+        context: as for `evaluate`.
+
+    Example:
+        >>> import numpy as np
+        >>> import solid_bandits as sb
+        >>> rng = np.random.default_rng(0)
+        >>> bandit = sb.Bandit(sb.LinTS(), dim=2, noise_std=0.5, floor=0.5, seed=0)
+        >>> for _ in range(200):
+        ...     choice = bandit.decide(rng.normal(size=(3, 2)))
+        ...     _ = bandit.learn(choice.event_id, rng.normal())
+        >>> run = sb.ope.replay(bandit, sb.Agent(sb.RandUCB(), dim=2, noise_std=0.5))
+        >>> 0 < len(run.rewards) < 200
+        True
+    """
+    level = _check.number("confidence", confidence, above=0, below=1)
+    if not isinstance(agent, Agent) or isinstance(agent._compiled, PlainAgent):
+        raise ArgumentError("agent", f"must be an Agent of a compiled policy, got {agent!r}")
+    rng = np.random.default_rng(seed)
+    reader = Reader(log, columns, context)
+    least = _least(Reader(log, columns, context))
+    rewards: list[float] = []
+    seen = 0
+    for rows in reader.blocks():
+        if rows.features is None:
+            raise ArgumentError("log", "must have features to replay an agent on it")
+        seen += len(rows.reward)
+        # Uniform over a row's K arms: kept with probability (least / K) / g.
+        kept = rng.random(len(rows.reward)) < least / rows.counts / rows.propensity
+        for row in np.flatnonzero(kept):
+            reward = _played(agent, rows, int(row))
+            if reward is not None:
+                rewards.append(reward)
+    if not rewards:
+        raise ArgumentError("log", f"cannot answer: no row of {seen:,} agrees with the agent")
+    values = np.array(rewards)
+    mean = student(values, level)
+    note = f"{len(rewards):,} of {seen:,} rows"
+    return Replayed(Value(mean.value, mean.low, mean.high, "Student", note), values, seen, agent)
+
+
+def _least(reader: Reader) -> float:
+    """The least g · K over all arms of all rows."""
+    least = np.inf
+    for rows in reader.blocks():
+        if rows.probabilities is None:
+            raise ArgumentError("log", "must have the probabilities of all arms to replay an agent on it")
+        share = np.where(rows.mask, rows.probabilities * rows.counts[:, None], np.inf)
+        least = min(least, float(share.min()))
+    if not 0 < least < np.inf:
+        raise ArgumentError("log", "cannot answer: some arm on offer has probability 0; log with a floor")
+    return least
+
+
+def _played(agent: Agent, rows: Rows, row: int) -> float | None:
+    """The reward if the agent decides as was logged, and has learnt it; else None, and the agent is as it was."""
+    assert rows.features is not None
+    features = np.ascontiguousarray(rows.features[row, : rows.counts[row]])
+    # What was drawn stays drawn: the numbers of a refused decision must not decide about the next row.
+    arrays = [array for array in arrays_of(agent._compiled.state) if array.dtype != np.uint64]
+    before = [array.copy() for array in arrays]
+    decision = agent.decide(features)
+    if decision.arm != rows.place[row]:
+        for array, values in zip(arrays, before, strict=True):
+            array[...] = values
+        return None
+    reward = float(rows.reward[row])
+    agent.learn(decision, reward)
+    return reward

@@ -1,0 +1,147 @@
+"""The adaptive estimate as its paper has it, where the logger can be asked: its decisions are replayed from the log.
+
+Bibaut et al. (2021), arXiv 2106.00418, Section 4: with g_t the logger as it was before row t and Q the reward model of
+the rows before t, the variance of the doubly robust term of row t is estimated on all earlier rows s,
+
+    σ²_t = mean of u_s D_s² - (mean of u_s D_s)²,   u_s = g_t(a_s) / g_s(a_s),
+    D_s = π(a_s) / g_t(a_s) (r_s - Q(a_s)) + Σ_a π(a) Q(a),
+
+and ψ = Σ D_t / σ_t / Σ 1 / σ_t has the standard error √T / Σ 1 / σ_t.
+
+To ask g_t about earlier rows, a new agent made as the logger was is led through the log; its probabilities must be the
+logged ones, which also checks the log. σ is estimated anew whenever the log has grown by a twentieth, on at most
+`KEPT` earlier rows, evenly spread: functions of the past, as the theorem asks.
+"""
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtri
+
+from solid_bandits._check import ArgumentError
+from solid_bandits._types import Bools, Floats, Ints
+from solid_bandits.agent import Agent
+from solid_bandits.decision import Decision
+from solid_bandits.live.bandit import Bandit
+from solid_bandits.live.replaying import Row, history
+from solid_bandits.ope.adaptive import NO_VARIANCE
+from solid_bandits.ope.estimators import Value, dr_terms
+from solid_bandits.ope.models import RIDGE
+from solid_bandits.ope.terms import Terms
+
+FIRST = 50
+"""Rows before the first estimate of σ; they have no weight."""
+GROWTH = 1.05
+KEPT = 1000
+CLOSE = 1e-9
+"""By which probabilities may differ from the logged ones."""
+
+
+def check_new(bandit: Bandit) -> Agent:
+    """A copy of the agent of a bandit that has done nothing yet."""
+    if not isinstance(bandit, Bandit) or bandit.decisions:
+        raise ArgumentError(
+            "logger", f"must be learning, fixed, or a new Bandit made as the logger was, got {bandit!r}"
+        )
+    return copy.deepcopy(bandit.agent)
+
+
+def retraced_cadr(
+    terms: Terms, policy: list[Floats], log: pl.DataFrame, logger: Bandit, level: float
+) -> Value:
+    """The estimate with the paper's interval; `policy` has the target's probabilities of each row with a reward."""
+    if len(terms.reward) <= 2 * FIRST:
+        return Value(None, note=f"needs more than {2 * FIRST} rows")
+    inverse = _inverse_sigmas(history(log, logger.agent.dim), policy, check_new(logger))
+    values, used = dr_terms(terms), inverse > 0
+    total = float(inverse.sum())
+    if total == 0:
+        return Value(float(values.mean()), note=NO_VARIANCE)
+    value = float(inverse @ values) / total
+    half = float(ndtri(0.5 + level / 2)) * math.sqrt(used.sum()) / total
+    return Value(value, value - half, value + half, "adaptive", "σ by the replayed logger")
+
+
+class Past:
+    """Earlier rows, evenly thinned, and the reward model of all of them."""
+
+    def __init__(self, dim: int) -> None:
+        self.rows: list[tuple[Row, Floats, float]] = []
+        self._every, self._seen = 1, 0
+        self._gram, self._sums = RIDGE * np.eye(dim + 1), np.zeros(dim + 1)
+
+    def add(self, row: Row, policy: Floats, propensity: float) -> None:
+        """One more row, with its reward."""
+        if self._seen % self._every == 0:
+            self.rows.append((row, policy, propensity))
+            if len(self.rows) >= 2 * KEPT:
+                self.rows, self._every = self.rows[::2], 2 * self._every
+        self._seen += 1
+        described = np.append(row.features[row.place], 1.0)
+        self._gram += np.outer(described, described)
+        self._sums += row.values["reward"] * described
+
+    def variance(self, agent: Agent) -> float:
+        """σ² of the next row's term, by the logger as it is now."""
+        features, counts, mask = self._offers()
+        asked = agent.probabilities_many(features, counts, mask)
+        assert asked is not None  # a bandit gives its probabilities
+        theta = np.linalg.solve(self._gram, self._sums)
+        q = features @ theta[:-1] + theta[-1]
+        every = np.arange(len(self.rows))
+        place = np.array([row.place for row, _, _ in self.rows])
+        reward = np.array([row.values["reward"] for row, _, _ in self.rows])
+        before = np.array([propensity for _, _, propensity in self.rows])
+        now = asked[every, place]
+        target = np.zeros(mask.shape)
+        target[mask] = np.concatenate([policy for _, policy, _ in self.rows])
+        weight = np.divide(target[every, place], now, out=np.zeros(len(now)), where=now > 0)
+        values = weight * (reward - q[every, place]) + (target * q * mask).sum(axis=1)
+        ratio = now / before
+        return float((ratio * values**2).mean() - (ratio * values).mean() ** 2)
+
+    def _offers(self) -> tuple[Floats, Ints, Bools]:
+        counts = np.array([len(row.features) for row, _, _ in self.rows])
+        mask = np.arange(counts.max()) < counts[:, None]
+        features = np.zeros((*mask.shape, self.rows[0][0].features.shape[1]))
+        features[mask] = np.concatenate([row.features for row, _, _ in self.rows])
+        return features, counts, mask
+
+
+def _inverse_sigmas(events: Any, policy: list[Floats], agent: Agent) -> Floats:
+    """1 / σ_t of each row with a reward; 0 for the first ones."""
+    past = Past(agent.dim)
+    inverse = np.zeros(len(policy))
+    count, due, current = 0, FIRST, 0.0
+    for row, reward in events:
+        if reward is not None:
+            features = row.features[row.place]
+            agent.learn(Decision(row.place, None, None, False, features, None, row.numbered), reward)
+            continue
+        rewarded = row.values["reward"] is not None
+        if rewarded and count >= due:
+            variance = past.variance(agent)
+            current = 1 / math.sqrt(variance) if variance > 0 else current
+            due = math.ceil(max(count + 1, GROWTH * count))
+        decision = agent.decide(row.features)
+        row.numbered = decision.number
+        _check_same(row, decision)
+        if rewarded:
+            inverse[count] = current
+            past.add(row, policy[count], row.values["probability"])
+            count += 1
+    return inverse
+
+
+def _check_same(row: Row, decision: Decision) -> None:
+    logged = row.values["probabilities"]
+    assert decision.probabilities is not None  # a bandit's agent gives them
+    if logged is None or not np.allclose(decision.probabilities, logged, rtol=0, atol=CLOSE):
+        raise ArgumentError(
+            "logger",
+            "must be made as the bandit of the log was, and the log must have all its decisions and rewards: the "
+            f"probabilities of event_id {row.values['event_id']!r} differ",
+        )

@@ -1,0 +1,133 @@
+"""`StreamingSolid`: the parameters of SOLID for contexts never seen before."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from solid_bandits import _check
+from solid_bandits._types import Words
+from solid_bandits.estimation.arms import make_arms_work
+from solid_bandits.estimation.estimator import make_estimator
+from solid_bandits.policies.contract import DecisionPolicy, register
+from solid_bandits.policies.solid.schedule import make_phases
+from solid_bandits.policies.streaming.algorithm import act, probabilities, update
+from solid_bandits.policies.streaming.state import (
+    NO_LIMIT,
+    StreamingAgent,
+    StreamingParams,
+    StreamingState,
+    StreamingWork,
+    Sums,
+)
+from solid_bandits.setting import Setting
+
+register(StreamingAgent, act, update, probabilities)
+
+
+@dataclass(frozen=True)
+class StreamingSolid(DecisionPolicy):
+    """SOLID for features that come with each decision: ω as a function of features, in O(d²) numbers.
+
+    A round explores if the test of Algorithm 1 leaves open which arm on offer is best, and if exploring has not cost
+    more than `budget` times what was at stake so far. It then draws an arm from ω, and takes one primal-dual step with
+    the context at hand in the place of all contexts. The bonus in g_t is read as `local`. Where σ is
+    not told it is estimated.
+
+    A decision takes O(K d²) for K arms on offer when it exploits and O(K d² + d³) when it explores, whatever the number
+    of contexts; memory is O(d²).
+
+    Args:
+        z0: z_0 > 0, the first normalisation; larger means less weight on information at the start.
+        initial_multiplier: λ_1.
+        max_multiplier: λ_max.
+        policy_step: α^ω.
+        multiplier_step: α^λ.
+        budget: how much exploring may cost, in units of what greedy play was expected to cost so far; None is no limit.
+        fading: the weight of the round at hand in V_ω, a mean over rounds in which the past fades.
+        threshold_scale: multiplies β.
+        ridge: ν, the regulariser of the estimate.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> stream = sb.streams.gaussian(n_arms=10, dim=5, noise_std=0.5)
+        >>> results = sb.simulate(stream, {"streaming": sb.StreamingSolid()}, horizon=1000, runs=2)
+    """
+
+    z0: float = 1.0
+    initial_multiplier: float = 0.0
+    max_multiplier: float = 1000.0
+    policy_step: float = 1.0
+    multiplier_step: float = 0.5
+    budget: float | None = 0.5
+    fading: float = 0.05
+    threshold_scale: float = 1.0
+    ridge: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.positive("z0", self.z0)
+        most = _check.not_negative("max_multiplier", self.max_multiplier)
+        _check.number("initial_multiplier", self.initial_multiplier, least=0, most=most)
+        for name in ("policy_step", "multiplier_step", "threshold_scale"):
+            _check.not_negative(name, getattr(self, name))
+        if self.budget is not None:
+            _check.not_negative("budget", self.budget)
+        _check.number("fading", self.fading, above=0, most=1)
+        _check.positive("ridge", self.ridge)
+
+    def start(self, setting: Setting, stream: Words) -> StreamingAgent:
+        """A new agent: ω uniform, V_0 = νI, nothing spent."""
+        dim = setting.dim
+        params = StreamingParams(
+            policy_step=float(self.policy_step),
+            multiplier_step=float(self.multiplier_step),
+            max_multiplier=float(self.max_multiplier),
+            budget=NO_LIMIT if self.budget is None else float(self.budget),
+            fading=float(self.fading),
+            threshold_scale=float(self.threshold_scale),
+            phases=make_phases("exp-exp", float(self.z0), False, setting.horizon),
+        )
+        square = (dim, dim)
+        sums = Sums(np.zeros(dim), np.zeros(square), np.zeros(square), np.zeros(square), np.array(0.0))
+        state = StreamingState(
+            estimator=make_estimator(dim, float(self.ridge)),
+            sums=sums,
+            gram=np.zeros(square),
+            mass=np.array(0.0),
+            step=np.array(0),
+            explored=np.array(0),
+            multiplier=np.array(float(self.initial_multiplier)),
+            phase=np.array(0),
+            phase_start=np.array(0),
+            stake=np.array(0.0),
+            spent=np.array(0.0),
+            stream=stream,
+        )
+        work = StreamingWork(
+            arms=make_arms_work(dim),
+            theta=np.zeros(dim),
+            gram=np.zeros(square),
+            factor=np.zeros(square),
+            inverse=np.zeros(square),
+            rows=np.zeros(square),
+            delta=np.zeros(dim),
+        )
+        return StreamingAgent(params, setting, state, work)
+
+    def check_state(self, agent: StreamingAgent) -> None:
+        """Refuse a state that no run could have reached."""
+        state, sums = agent.state, agent.state.sums
+        if not 0.0 <= state.multiplier.item() <= agent.params.max_multiplier:
+            raise ValueError("state.multiplier must be between 0 and max_multiplier")
+        if min(state.stake.item(), state.spent.item(), sums.weight.item()) < 0.0:
+            raise ValueError("state.stake, spent and sums.weight must be >= 0")
+        if not 0.0 <= state.mass.item() <= 1.0 + 1e-9 or (state.mass.item() > 0.0) != (
+            state.explored.item() > 0
+        ):
+            raise ValueError("state.mass must be between 0 and 1, and > 0 after an exploring round")
+        if state.phase_start.item() > state.explored.item():
+            raise ValueError("state.phase_start must be at most state.explored")
+        if state.phase.item() >= len(agent.params.phases.length):
+            raise ValueError("state.phase must be one that the horizon can reach")
+        for name, matrix in (("gram", state.gram), *zip(sums._fields[1:4], sums[1:4], strict=True)):
+            if not np.allclose(matrix, matrix.T) or (np.diag(matrix) < 0.0).any():
+                raise ValueError(f"state.{name} must be symmetric, its diagonal >= 0")

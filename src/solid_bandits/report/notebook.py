@@ -1,0 +1,35 @@
+"""Results in a notebook: the standings as a small table of html, without scripts and without style of its own."""
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from solid_bandits._words import count
+from solid_bandits.report import standings
+
+if TYPE_CHECKING:
+    from solid_bandits.results import Results
+
+HEADS = (
+    "policy",
+    "mean regret",
+    "95% interval",
+    "difference to best (paired 95%)",
+    "exploring rounds",
+    "runs",
+)
+
+
+def html(results: "Results") -> str:
+    """Where the policies stand at the last step, the best first."""
+    rows = standings.rows(results)
+    body = [[*row] for row in rows]
+    if results.bound is not None:
+        value = standings.bound_at_horizon(results, results.bound)
+        body.append([standings.BOUND_LABEL, value, *[""] * (len(HEADS) - 2)])
+    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in body)
+    notes = "".join(f"<br><small>{escape(note)}</small>" for note in standings.notes(rows, results.bound))
+    return (
+        f"<p>Regret after {count(results.horizon, 'step')}, {count(results.runs, 'run')}</p>"
+        f"<table><thead><tr>{''.join(f'<th>{head}</th>' for head in HEADS)}</tr></thead>"
+        f"<tbody>{lines}</tbody></table>{notes}"
+    )

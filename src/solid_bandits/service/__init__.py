@@ -1,0 +1,1 @@
+"""A decision service: models behind HTTP, a log that is the truth, keys; `pip install 'solid-bandits[service]'`."""

@@ -1,0 +1,358 @@
+"""The endpoints: who may call them, what they hand to the writer, what they answer."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from json import JSONDecodeError
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, FastAPI, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel
+from pydantic_core import from_json
+from starlette.exceptions import HTTPException
+
+from solid_bandits import __version__
+from solid_bandits.service import page, reading
+from solid_bandits.service.answers import failed
+from solid_bandits.service.keys import Role
+from solid_bandits.service.limits import BodyLimit
+from solid_bandits.service.refusals import RefusedError, wrong
+from solid_bandits.service.runtime import Service, Settings, facts
+from solid_bandits.service.schemas import (
+    DecisionBody,
+    DecisionMade,
+    DecisionsAsked,
+    DecisionsMade,
+    Deleted,
+    DeletionAsked,
+    EvaluationAnswer,
+    Failed,
+    Health,
+    ModelFacts,
+    Models,
+    ModelSpec,
+    RewardBody,
+    RewardReceipt,
+    RewardReceipts,
+    RewardsGiven,
+)
+from solid_bandits.service.store import ModelRow, Nodes, Store, StoreError
+from solid_bandits.service.watching import Watched
+
+STATUS_OF = {"learned": 200, "again": 200, "conflict": 409, "late": 409, "unknown": 404}
+REASONS = {
+    400: "the body is no text",
+    401: "no key, or a wrong one",
+    403: "the key's role is too small",
+    404: "no such model or event",
+    409: "it contradicts what is there",
+    413: "the body is too large",
+    422: "the request cannot be understood",
+    429: "too many requests with this key",
+    500: "a fault of the service",
+    503: "not now; try again",
+    507: "the disk is full",
+}
+Named = Annotated[str, Path(description="Of the model.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+After = Annotated[int | None, Query(ge=0, le=2**62, description="Decisions after this sequence number.")]
+Until = Annotated[int | None, Query(ge=0, le=2**62, description="And until this one; null is the last.")]
+PolicyWords = Annotated[
+    list[Annotated[str, Query(min_length=1, max_length=200)]],
+    Query(
+        max_length=8, description="uniform, always:ARM, or a policy such as greedy or 'randucb(ridge=0.1)'."
+    ),
+]
+_bearer = HTTPBearer(auto_error=False, description="A key of `solid-bandits keys create`.")
+
+
+def make_app(store: Store, nodes: Nodes, settings: Settings | None = None) -> FastAPI:
+    """The service as an ASGI application; it starts and ends with its lifespan."""
+    service = Service(store, nodes, settings or Settings())
+
+    @asynccontextmanager
+    async def lifespan(running: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        try:
+            yield
+        finally:
+            await service.stop()
+            if hasattr(running.state, "forwarding"):
+                await running.state.forwarding.aclose()
+
+    app = FastAPI(
+        title="solid-bandits",
+        version=__version__,
+        summary="Decisions by contextual linear bandits, with a log that is the truth.",
+        docs_url=None,  # these pages load scripts from other hosts
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.router.route_class = _guarded(service)
+    _add_errors(app)
+    _add_open(app)
+    _add_models(app, service)
+    _add_calls(app, service)
+    _add_reports(app, service)
+    app.add_middleware(BodyLimit, most=service.settings.largest_body)
+    app.add_middleware(Watched, metrics=service.metrics)
+    return app
+
+
+class _Parsed(Request):
+    """A request whose JSON is read by pydantic's parser: features are many numbers, and it is four times as fast."""
+
+    async def json(self) -> Any:
+        """The body."""
+        try:
+            return from_json(await self.body())
+        except ValueError as error:
+            raise JSONDecodeError(str(error), "", 0) from None
+
+
+def _guarded(service: Service) -> type[APIRoute]:
+    """Routes that ask for the key before anything of the request is read."""
+
+    class Guarded(APIRoute):
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            answer = super().get_route_handler()
+            role: Role | None = (self.openapi_extra or {}).get("x-role")
+            if role is None:
+                return answer
+
+            async def guarded(request: Request) -> Response:
+                kind, _, key = request.headers.get("authorization", "").partition(" ")
+                await service.admitted(key.strip() if kind.lower() == "bearer" else None, role)
+                return await answer(_Parsed(request.scope, request.receive))
+
+            return guarded
+
+    return Guarded
+
+
+def _needs(role: Role) -> dict[str, Any]:
+    """A key with this role, also in the schema."""
+    return {"dependencies": [Depends(_bearer)], "openapi_extra": {"x-role": role}}
+
+
+def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {
+        status: {"model": Failed, "description": REASONS[status]}
+        for status in (401, 403, 422, 429, 500, 503, *statuses)
+    }
+
+
+def _json(content: BaseModel, status: int = 200) -> Response:
+    return Response(content.model_dump_json(), status, media_type="application/json")
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(RefusedError)
+    async def refused(_: Request, error: RefusedError) -> Response:
+        return failed(error.status, error.message, error.retry_after)
+
+    @app.exception_handler(HTTPException)
+    async def other(_: Request, error: HTTPException) -> Response:
+        answer = failed(error.status_code, str(error.detail))
+        answer.headers.update(error.headers or {})
+        return answer
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part not in ("body", "one", "many"))
+        return failed(422, f"{place or 'the body'}: {first['msg']}")
+
+    @app.exception_handler(StoreError)
+    async def unreadable(_: Request, error: StoreError) -> Response:
+        return failed(503, "the log cannot be read now; try again", retry_after=1)
+
+    @app.exception_handler(Exception)
+    async def fault(_: Request, error: Exception) -> Response:
+        return failed(500, "this is a fault of the service; its log says more")
+
+
+def _add_open(app: FastAPI) -> None:
+    """What takes no key."""
+
+    @app.get("/health", tags=["service"])
+    async def health() -> Health:
+        """Whether the service answers."""
+        return Health(status="ok", version=__version__)
+
+    @app.get("/", include_in_schema=False)
+    async def index() -> Response:
+        return _file("index.html")
+
+    @app.get("/page/{name}", include_in_schema=False)
+    async def asset(name: str) -> Response:
+        return _file(name)
+
+
+def _file(name: str) -> Response:
+    if name not in page.FILES:
+        return failed(404, "there is no such page")
+    kind, content = page.FILES[name]
+    return Response(content, media_type=kind, headers=page.HEADERS)
+
+
+def _add_models(app: FastAPI, service: Service) -> None:
+    @app.post(
+        "/v1/models", status_code=201, tags=["models"], **_needs("admin"),
+        responses=_errors(400, 409, 413, 507),
+    )  # fmt: skip
+    async def create(spec: ModelSpec) -> ModelFacts:
+        """Make a model."""
+        return facts(await service.create(spec))
+
+    @app.get("/v1/models", tags=["models"], **_needs("reader"), responses=_errors())
+    async def models() -> Models:
+        """All models."""
+        return Models(models=[facts(row) for row in await service.rows()])
+
+    @app.get("/v1/models/{name}", tags=["models"], **_needs("reader"), responses=_errors(404))
+    async def model(name: Named) -> ModelFacts:
+        """One model, as it was asked for."""
+        return facts(await service.row(name))
+
+
+def _add_calls(app: FastAPI, service: Service) -> None:
+    """What changes a model: done by the node that leads it."""
+
+    async def here(request: Request, row: ModelRow, work: Callable[[], Awaitable[Response]]) -> Response:
+        address = service.nodes.leader(row.id)
+        if address is None:
+            return await work()
+        from solid_bandits.service.forwarding import forward
+
+        return await forward(request, address, lambda: service.nodes.leader(row.id))
+
+    @app.post(
+        "/v1/models/{name}/decisions", tags=["decisions"], **_needs("writer"),
+        response_model=DecisionMade | DecisionsMade, responses=_errors(400, 404, 409, 413, 507),
+    )  # fmt: skip
+    async def decide(request: Request, name: Named, asked: DecisionBody) -> Response:
+        """Decide, once or many times in one call. A known `event_id` gets what was decided then."""
+        row = await service.row(name)
+        many = isinstance(asked, DecisionsAsked)
+        offers = asked.decisions if isinstance(asked, DecisionsAsked) else [asked]
+
+        async def work() -> Response:
+            made = await service.writer.do(row, lambda model, moment: model.decide(offers, moment))
+            return _json(DecisionsMade.model_construct(decisions=made) if many else made[0])
+
+        return await here(request, row, work)
+
+    @app.post(
+        "/v1/models/{name}/rewards", tags=["decisions"], **_needs("writer"),
+        response_model=RewardReceipt | RewardReceipts, responses=_errors(400, 404, 409, 413, 507),
+    )  # fmt: skip
+    async def learn(request: Request, name: Named, given: RewardBody) -> Response:
+        """Give the reward of a decision, or of many in one call. The same again changes nothing."""
+        row = await service.row(name)
+        many = isinstance(given, RewardsGiven)
+        rewards = given.rewards if isinstance(given, RewardsGiven) else [given]
+
+        async def work() -> Response:
+            receipts = await service.writer.do(row, lambda model, moment: model.learn(rewards, moment))
+            if many:
+                return _json(RewardReceipts.model_construct(rewards=receipts))
+            status = STATUS_OF[receipts[0].status]
+            return _json(receipts[0]) if status == 200 else failed(status, receipts[0].message)
+
+        return await here(request, row, work)
+
+    @app.post(
+        "/v1/models/{name}/deletions", tags=["decisions"], **_needs("admin"),
+        response_model=Deleted, responses=_errors(400, 404, 413, 507),
+    )  # fmt: skip
+    async def delete(request: Request, name: Named, asked: DeletionAsked) -> Response:
+        """Erase events from memory, log and files. What was learnt from them stays."""
+        row = await service.row(name)
+
+        async def work() -> Response:
+            count = await service.writer.do(row, lambda model, moment: model.delete(asked, moment))
+            return _json(Deleted(decisions=count))
+
+        return await here(request, row, work)
+
+
+def _add_reports(app: FastAPI, service: Service) -> None:
+    """What reads: any node may answer."""
+
+    @app.get(
+        "/v1/models/{name}/stats", tags=["reports"], **_needs("reader"),
+        responses=_errors(404),
+    )  # fmt: skip
+    async def stats(name: Named) -> dict[str, Any]:
+        """Rates, arms with their shares and mean rewards, values beside uniform and Greedy, open decisions."""
+        row = await service.row(name)
+        return await service.writer.do(
+            row, lambda model, moment: model.facts(moment) | model.stats.answer(moment), reading=True
+        )
+
+    async def read(row: ModelRow, after: int | None, until: int | None, work: Callable[[Any], Any]) -> Any:
+        """A table of decisions made and used in a thread, one at a time."""
+        async with service.reading:
+            return await asyncio.to_thread(_read, service.store, row, after, until, work)
+
+    @app.get(
+        "/v1/models/{name}/log", tags=["reports"], **_needs("reader"),
+        response_class=Response, responses=_errors(404) | {200: {"content": {
+            "application/vnd.apache.parquet": {}, "application/x-ndjson": {}}}},
+    )  # fmt: skip
+    async def log(
+        name: Named,
+        format: Literal["parquet", "dsjson"] = "parquet",
+        after: After = None,
+        until: Until = None,
+    ) -> Response:
+        """Decisions with their rewards as a file; those of the newest 100,000 events unless told otherwise,
+        from 1,000,000 at most.
+        """
+        row = await service.row(name)
+        content = await read(row, after, until, lambda table: reading.as_file(table, format))
+        kind = "application/vnd.apache.parquet" if format == "parquet" else "application/x-ndjson"
+        named = f'attachment; filename="{name}.{format}"'
+        return Response(content, media_type=kind, headers={"content-disposition": named})
+
+    @app.get(
+        "/v1/models/{name}/evaluate", tags=["reports"], **_needs("reader"),
+        responses=_errors(404),
+    )  # fmt: skip
+    async def evaluate(
+        name: Named,
+        policy: PolicyWords = ["uniform"],  # noqa: B006
+        after: After = None,
+        until: Until = None,
+    ) -> EvaluationAnswer:
+        """What other policies would have earned, from the newest 100,000 events or those told; ours learn from the
+        first half of them. From 1,000,000 events at most.
+        """
+        row = await service.row(name)
+        return await read(row, after, until, lambda table: reading.evaluated(table, policy))
+
+    @app.get(
+        "/metrics", tags=["service"], **_needs("reader"), response_class=Response,
+        responses=_errors() | {200: {"content": {"text/plain": {}}}},
+    )  # fmt: skip
+    async def metrics() -> Response:
+        """Counters and durations, in Prometheus's text format."""
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _read(
+    store: Store, row: ModelRow, after: int | None, until: int | None, work: Callable[[Any], Any]
+) -> Any:
+    last = store.last(row.id) if until is None else min(until, store.last(row.id))
+    first = max(last - reading.NEWEST, 0) if after is None else after
+    if last - first > reading.MOST:
+        raise wrong(
+            f"until must be at most {first + reading.MOST}: an answer is from {reading.MOST:,} events at most"
+        )
+    try:
+        return work(reading.table_of(store, row.id, facts(row).policy, first, last))
+    except ValueError as error:
+        raise wrong(str(error)) from None

@@ -1,0 +1,182 @@
+"""`make service-demo`: a service on this machine, synthetic traffic, and its page, until Ctrl-C.
+
+Two models are asked at once. *news*: five articles, of which a visitor is shown one; a click is reported within
+seconds, and no click within 20 seconds is a reward of 0. *prices*: three prices with a profit that is known a moment
+later. All of it is drawn from a seed; nothing leaves this machine.
+"""
+
+import argparse
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from solid_bandits._types import Floats
+from solid_bandits.client import Client
+
+ARTICLES = ("climate", "football", "recipes", "science", "travel")
+PRICES = ("9.90", "12.90", "14.90")
+SPECS: dict[str, dict[str, Any]] = {
+    "news": {"policy": "randucb", "dim": 10, "floor": 0.1, "default_reward": 0.0, "wait": 20},
+    "prices": {"policy": "lints", "dim": 6, "noise_std": 2.0, "floor": 0.05},
+}
+
+
+class World:
+    """What visitors do: offers with features, and the rewards of what they are shown."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def news(self) -> tuple[dict[str, Any], Floats]:
+        """Articles for a visitor, and the probability of a click on each: by article, and by how it suits him."""
+        suits = self._rng.uniform(size=len(ARTICLES))
+        features = np.hstack([np.eye(len(ARTICLES)), np.diag(suits)])
+        chances = np.array([0.05, 0.12, 0.08, 0.10, 0.03]) + suits * np.array([0.05, 0.25, 0.10, 0.45, 0.15])
+        return {"features": features, "arms": list(ARTICLES)}, chances
+
+    def prices(self) -> tuple[dict[str, Any], Floats]:
+        """Prices for a customer, and the mean profit of each: which is best depends on how thrifty he is."""
+        thrift = self._rng.uniform()
+        features = np.hstack([np.eye(len(PRICES)), thrift * np.eye(len(PRICES))])
+        profits = np.array([2.0, 4.5, 6.5]) - thrift * np.array([0.5, 4.0, 8.5])
+        return {"features": features, "arms": list(PRICES)}, profits
+
+    def reward(self, model: str, expected: float) -> float | None:
+        """What comes of a choice; None where nothing is reported."""
+        if model == "news":
+            return 1.0 if self._rng.uniform() < expected else None
+        return float(expected + 2.0 * self._rng.normal())
+
+    def delay(self) -> float:
+        """Seconds until it is known."""
+        return float(self._rng.exponential(2.0))
+
+
+class Traffic(threading.Thread):
+    """Visitors of one model, at a steady pace, through a client of their own."""
+
+    def __init__(self, url: str, key: str, model: str, per_second: float, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.decisions = self.rewards = 0
+        self.failure: Exception | None = None
+        self._client, self._model, self._world = Client(url, key), model, World(seed)
+        self._pause = 1 / per_second
+        self._due: list[tuple[float, str, float]] = []
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Decide and report until told to end."""
+        try:
+            with self._client:
+                while not self._ended.wait(self._pause):
+                    self._decide()
+                    self._report()
+        except Exception as error:
+            self.failure = error
+
+    def end(self) -> None:
+        """Ask it to end."""
+        self._ended.set()
+
+    def _decide(self) -> None:
+        offer, expected = getattr(self._world, self._model)()
+        choice = self._client.decide(self._model, **offer)
+        self.decisions += 1
+        reward = self._world.reward(self._model, expected[offer["arms"].index(choice.arm)])
+        if reward is not None:
+            self._due.append((time.monotonic() + self._world.delay(), choice.event_id, reward))
+
+    def _report(self) -> None:
+        now = time.monotonic()
+        known = {event_id: reward for due, event_id, reward in self._due if due <= now}
+        if known:
+            self._due = [one for one in self._due if one[1] not in known]
+            self.rewards += sum(receipt.counted for receipt in self._client.learn_many(self._model, known))
+
+
+@contextmanager
+def served(data: Path, port: int) -> Iterator[tuple[str, str]]:
+    """A service as a process of its own, with its log in a directory: its address and its admin key."""
+    command = [sys.executable, "-m", "solid_bandits", "serve", "--data", str(data), "--port", str(port)]
+    # A group of its own: Ctrl-C is for this process, which ends the service when the traffic has ended.
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None
+    try:
+        said = [process.stdout.readline().split() for _ in range(2)]
+        if len(said[1]) < 3:
+            raise SystemExit("the service did not start; what it said is above")
+        yield said[1][-1], said[0][-1]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        process.stdout.close()
+
+
+def reader_key(data: Path) -> str:
+    """A key that may look and do nothing else."""
+    command = [sys.executable, "-m", "solid_bandits", "keys", "create", "reader", "--name", "page"]
+    ended = subprocess.run([*command, "--data", str(data)], stdout=subprocess.PIPE, text=True, check=True)
+    return ended.stdout.split()[-1]
+
+
+def play(data: Path, port: int, per_second: float, seconds: float | None) -> None:
+    """Serve, ask and show until Ctrl-C or for so many seconds."""
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    with served(data, port) as (url, key):
+        with Client(url, key) as admin:
+            for name, spec in SPECS.items():
+                admin.create(name, **spec)
+        shown = reader_key(data)
+        crowd = [
+            Traffic(url, key, name, per_second / len(SPECS), seed) for seed, name in enumerate(SPECS, start=1)
+        ]
+        for one in crowd:
+            one.start()
+        print(f"\n  page  {url}/\n  key   {shown}\n\nCtrl-C ends it.", flush=True)
+        begun = time.monotonic()
+        while not ended.wait(0.2) and not any(one.failure for one in crowd):
+            if seconds is not None and time.monotonic() - begun > seconds:
+                break
+        for one in crowd:
+            one.end()
+        for one in crowd:
+            one.join()
+    total = [sum(getattr(one, name) for one in crowd) for name in ("decisions", "rewards")]
+    print(f"\nended: {total[0]:,} decisions, {total[1]:,} rewards", flush=True)
+    for one in crowd:
+        if one.failure is not None:
+            raise one.failure
+
+
+def main() -> None:
+    """The demonstration, from the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--port", type=int, default=8080, help="0 takes a free one")
+    parser.add_argument("--per-second", type=float, default=50, help="decisions, of both models together")
+    parser.add_argument("--seconds", type=float, default=None, help="end by itself after so many")
+    parser.add_argument(
+        "--data", type=Path, default=None, help="a new directory that stays; else one that goes"
+    )
+    given = parser.parse_args()
+    if given.data is not None:
+        play(given.data, given.port, given.per_second, given.seconds)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        play(Path(directory), given.port, given.per_second, given.seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""A request that another node must answer, handed on to it."""
+
+import asyncio
+from collections.abc import Callable
+
+import httpx
+from starlette.requests import Request
+from starlette.responses import Response
+
+from solid_bandits.service.answers import failed
+
+HOPS = "x-solid-bandits-hops"
+"""How many nodes have handed a request on."""
+MOST_HOPS = 2
+"""The leader may have changed while it was under way, once; more often it would wander."""
+TIMEOUT = httpx.Timeout(30.0, connect=1.0)
+LOOK = 0.2
+"""Seconds between two looks whether the one that is waited for still leads."""
+SENT = ("authorization", "content-type", "accept")
+RETURNED = ("content-type", "retry-after", "www-authenticate")
+
+
+async def forward(request: Request, address: str, leader: Callable[[], str | None]) -> Response:
+    """What the node at an address answers to a request; it sees the caller's own key.
+
+    Whether a node that does not answer has done what was asked is unknown: the caller repeats it, with the same ids.
+
+    Args:
+        request: of the caller.
+        address: of the node that leads the model.
+        leader: where the leader is now; when that is another place, nobody waits for the former one any longer.
+    """
+    hops = _hops(request)
+    if hops >= MOST_HOPS:
+        return failed(503, "the leader of this model is changing; try again", retry_after=1)
+    headers = {name: request.headers[name] for name in SENT if name in request.headers}
+    asking = asyncio.create_task(
+        _client(request).request(
+            request.method,
+            f"{address.rstrip('/')}{request.url.path}",
+            content=await request.body(),
+            headers=headers | {HOPS: str(hops + 1)},
+        )
+    )
+    try:
+        while not (await asyncio.wait({asking}, timeout=LOOK))[0]:
+            if leader() != address:
+                return failed(503, "another node leads this model now; try again", retry_after=1)
+        answer = asking.result()
+    except httpx.HTTPError:
+        return failed(503, "the leader of this model does not answer; try again", retry_after=1)
+    finally:
+        asking.cancel()
+    kept = {name: answer.headers[name] for name in RETURNED if name in answer.headers}
+    return Response(answer.content, answer.status_code, kept)
+
+
+def _hops(request: Request) -> int:
+    """What the header says; nonsense is as good as too many."""
+    text = request.headers.get(HOPS, "0")
+    return int(text) if text.isdecimal() and len(text) < 4 else MOST_HOPS
+
+
+def _client(request: Request) -> httpx.AsyncClient:
+    """One for all requests of an app, which closes it: it keeps connections."""
+    state = request.app.state
+    if not hasattr(state, "forwarding"):
+        state.forwarding = httpx.AsyncClient(timeout=TIMEOUT, trust_env=False)
+    found: httpx.AsyncClient = state.forwarding
+    return found

@@ -1,0 +1,69 @@
+"""Keys: who may do what. A key is random; the store has its SHA-256, so that who reads the store has no key."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from typing import Literal, get_args
+
+from solid_bandits import _check
+from solid_bandits.live.arguments import now
+from solid_bandits.service.store import KeyRow, Store
+
+Role = Literal["reader", "writer", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)
+"""From the least to the most: each may do what those before it may."""
+FRESH = 1.0
+"""Seconds for which keys are believed without asking the store: a revoked one works as long, at most."""
+PREFIX = "sb"
+
+
+def create(store: Store, role: str, name: str) -> tuple[str, KeyRow]:
+    """Make a key; it is here once, and nowhere again."""
+    _check.choice("role", role, list(ROLES))
+    if not 0 < len(name) <= 100 or not name.isprintable():
+        raise ValueError(f"name must be 1 to 100 printable signs, got {name!r}")
+    identity = secrets.token_hex(6)
+    key = f"{PREFIX}_{identity}_{secrets.token_urlsafe(32)}"
+    row = KeyRow(identity, name, role, digest(key), now(), None)
+    store.add_key(row)
+    return key, row
+
+
+def digest(key: str) -> bytes:
+    """What is kept of a key. It has 256 random bits: nothing slower than SHA-256 is needed."""
+    return hashlib.sha256(key.encode()).digest()
+
+
+class Keyring:
+    """The keys of a store, as a server holds them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rows: dict[str, KeyRow] = {}
+        self._read = -FRESH
+
+    @property
+    def stale(self) -> bool:
+        """Whether the store is to be asked again."""
+        return time.monotonic() - self._read >= FRESH
+
+    def refresh(self) -> None:
+        """Read the keys; may wait for the store."""
+        begun = time.monotonic()
+        rows = self._store.keys()
+        self._rows = {row.id: row for row in rows if row.revoked is None}
+        self._read = begun
+
+    def find(self, key: str) -> KeyRow | None:
+        """The row of a key; None where it is not one, or revoked."""
+        parts = key.split("_", 2)
+        row = self._rows.get(parts[1]) if len(parts) == 3 and parts[0] == PREFIX else None
+        # Compared also where there is no such row: the time says nothing about ids either.
+        same = hmac.compare_digest(digest(key), bytes(32) if row is None else row.digest)
+        return row if same else None
+
+
+def may(row: KeyRow, role: Role) -> bool:
+    """Whether a key has this role, or a greater one."""
+    return row.role in ROLES and ROLES.index(row.role) >= ROLES.index(role)

@@ -1,0 +1,358 @@
+"""What the endpoints take and answer, as JSON."""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+
+from solid_bandits import _check
+from solid_bandits.setting import LARGEST_FEATURE, LARGEST_REWARD
+
+MOST_DIM = 1_000
+MOST_ARMS = 1_000
+MOST_NUMBERS = 100_000
+"""Features of an offer, of all arms together: they are kept in memory while it waits for its reward."""
+MOST_AT_ONCE = 1_000
+LONGEST_ID = 200
+LARGEST = 1e12
+"""Of other numbers."""
+
+
+def _printable(value: str) -> str:
+    """A text that any store and any log can keep."""
+    if not value.isprintable():
+        raise ValueError(f"it must be printable, got {_check.short(value)}")
+    return value
+
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="Of a model.")]
+Number = Annotated[float, Field(ge=-LARGEST_FEATURE, le=LARGEST_FEATURE, allow_inf_nan=False)]
+EventId = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=LONGEST_ID,
+        description="Of a decision: printable signs, chosen by the caller.",
+    ),
+    AfterValidator(_printable),
+]
+Subject = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=LONGEST_ID,
+        description="Whom a decision is about, for deletion: printable signs.",
+    ),
+    AfterValidator(_printable),
+]
+ArmName = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)] | Annotated[int, Field(strict=True)]
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ModelSpec(_Asked):
+    """A model: one of the policies that decide from features, and what it is told."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "news",
+                    "policy": "randucb",
+                    "dim": 3,
+                    "floor": 0.05,
+                    "default_reward": 0,
+                    "wait": 600,
+                }
+            ]
+        },
+    )
+
+    name: Name
+    policy: Annotated[
+        str, Field(max_length=64, description="By name, as `solid-bandits policies` lists them.")
+    ] = "randucb"
+    parameters: Annotated[
+        dict[str, bool | int | float | str | None], Field(description="Of the policy.")
+    ] = {}
+    dim: Annotated[int, Field(ge=1, le=MOST_DIM, description="Features of an arm.")]
+    noise_std: Annotated[
+        float | None,
+        Field(gt=0, le=LARGEST, allow_inf_nan=False, description="Of the rewards; null is unknown."),
+    ] = None
+    theta_bound: Annotated[
+        float | None,
+        Field(
+            gt=0, le=LARGEST, allow_inf_nan=False, description="On the norm of theta; some policies need it."
+        ),
+    ] = None
+    floor: Annotated[
+        float,
+        Field(ge=0, le=1, allow_inf_nan=False, description="Share of decisions that are drawn uniformly."),
+    ] = 0.05
+    half_life: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=LARGEST,
+            allow_inf_nan=False,
+            description="Decisions in which evidence loses half its weight.",
+        ),
+    ] = None
+    default_reward: Annotated[
+        float | None,
+        Field(
+            ge=-LARGEST_REWARD,
+            le=LARGEST_REWARD,
+            allow_inf_nan=False,
+            description="What a decision earns whose reward did not come within `wait`.",
+        ),
+    ] = None
+    wait: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=1e9,
+            allow_inf_nan=False,
+            description="Seconds after which a decision expires; null is never.",
+        ),
+    ] = None
+    window: Annotated[
+        int, Field(ge=1, le=10_000_000, description="Decisions after which one that is still open expires.")
+    ] = 100_000
+    seed: Annotated[
+        int | None, Field(ge=0, le=2**53, description="Of all random numbers; null draws one.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _with_a_wait(self) -> "ModelSpec":
+        if self.default_reward is not None and self.wait is None:
+            raise ValueError("wait must be given with default_reward")
+        return self
+
+
+class ModelFacts(BaseModel):
+    """A model and where it stands."""
+
+    name: str
+    policy: str
+    parameters: dict[str, Any]
+    dim: int
+    noise_std: float | None
+    theta_bound: float | None
+    floor: float
+    half_life: float | None
+    default_reward: float | None
+    wait: float | None
+    window: int
+    seed: int
+    created: Annotated[float, Field(description="Seconds since 1970.")]
+
+
+class Models(BaseModel):
+    """All models."""
+
+    models: list[ModelFacts]
+
+
+class DecisionAsked(_Asked):
+    """An offer: the features of its arms, one row each."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"event_id": "visit-1", "features": [[1, 0, 0.5], [0, 1, 0.2]], "arms": ["red", "blue"]}
+            ]
+        },
+    )
+
+    features: Annotated[
+        list[Annotated[list[Number], Field(max_length=MOST_DIM, fail_fast=True)]],
+        Field(
+            min_length=1,
+            max_length=MOST_ARMS,
+            fail_fast=True,
+            description=f"At most {MOST_NUMBERS:,} numbers in all.",
+        ),
+    ]
+    arms: Annotated[
+        Annotated[list[ArmName], Field(fail_fast=True)] | None,
+        Field(max_length=MOST_ARMS, description="Their names; null is 0, 1, ..."),
+    ] = None
+    available: Annotated[
+        Annotated[list[Annotated[bool, Field(strict=True)]], Field(fail_fast=True)] | None,
+        Field(max_length=MOST_ARMS, description="Which of them may be chosen; null is all."),
+    ] = None
+    event_id: Annotated[EventId | None, Field(description="Null makes one, which no retry can repeat.")] = (
+        None
+    )
+    subject: Subject | None = None
+
+    @model_validator(mode="after")
+    def _not_too_many(self) -> "DecisionAsked":
+        count = sum(map(len, self.features))
+        if count > MOST_NUMBERS:
+            raise ValueError(f"features must be at most {MOST_NUMBERS:,} numbers in all, got {count:,}")
+        return self
+
+
+class DecisionsAsked(_Asked):
+    """Many offers, decided in this order; all of them are checked before the first is decided."""
+
+    decisions: Annotated[list[DecisionAsked], Field(min_length=1, max_length=MOST_AT_ONCE, fail_fast=True)]
+
+
+class DecisionMade(BaseModel):
+    """What was decided."""
+
+    event_id: str
+    arm: str | int
+    probability: float
+    arms: Annotated[list[str | int], Field(description="Those that could be chosen.")]
+    probabilities: list[float]
+    explored: bool
+    again: Annotated[bool, Field(description="Whether the id was known: this is what was decided then.")]
+    time: Annotated[float, Field(description="Seconds since 1970.")]
+    version: Annotated[str, Field(description="Of code, policy and what it had learnt.")]
+
+
+class DecisionsMade(BaseModel):
+    """What was decided, in the order in which it was asked."""
+
+    decisions: list[DecisionMade]
+
+
+class RewardGiven(_Asked):
+    """The reward of a decision."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"event_id": "visit-1", "reward": 1.0}]}
+    )
+
+    event_id: EventId
+    reward: Annotated[float, Field(ge=-LARGEST_REWARD, le=LARGEST_REWARD, allow_inf_nan=False)]
+
+
+class RewardsGiven(_Asked):
+    """Many rewards, learnt in this order; each has its own receipt."""
+
+    rewards: Annotated[list[RewardGiven], Field(min_length=1, max_length=MOST_AT_ONCE, fail_fast=True)]
+
+
+class RewardReceipt(BaseModel):
+    """What became of a reward.
+
+    `learned` now; `again`, as this reward had been learnt; `conflict`, as another reward had been; `late`, as the
+    decision had expired; `unknown`, as there is no decision of this id. One reward alone: 200 for the first two, 409
+    for the next two, 404 for the last. Of many each has its own status and the answer is 200.
+    """
+
+    event_id: str
+    status: Literal["learned", "again", "conflict", "late", "unknown"]
+    counted: Annotated[bool, Field(description="Whether the state changed.")]
+    reward: Annotated[float | None, Field(description="What counts for this id.")]
+    message: str
+
+
+class RewardReceipts(BaseModel):
+    """What became of them, in the order in which they were given."""
+
+    rewards: list[RewardReceipt]
+
+
+class DeletionAsked(_Asked):
+    """Which events to erase: some ids, all about someone, or all before a time. What was learnt from them stays."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"subject": "customer-17"}]})
+
+    event_ids: Annotated[
+        Annotated[list[EventId], Field(fail_fast=True)] | None, Field(min_length=1, max_length=10_000)
+    ] = None
+    subject: Subject | None = None
+    before: Annotated[
+        float | None, Field(ge=0, le=1e11, allow_inf_nan=False, description="Seconds since 1970.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "DeletionAsked":
+        if sum(one is not None for one in (self.event_ids, self.subject, self.before)) != 1:
+            raise ValueError("one of event_ids, subject and before must be given")
+        return self
+
+
+class Deleted(BaseModel):
+    """How many decisions were erased, with their rewards."""
+
+    decisions: int
+
+
+class Estimate(BaseModel):
+    """A value by one estimator; without an interval where none is known to hold."""
+
+    estimator: str
+    value: float | None
+    low: float | None
+    high: float | None
+    interval: str | None
+    note: str | None
+
+
+class PolicyValue(BaseModel):
+    """What a policy would have earned per decision."""
+
+    policy: str
+    estimates: list[Estimate]
+    cautions: list[str]
+
+
+class EvaluationAnswer(BaseModel):
+    """Off-policy estimates from the newest rows of the log."""
+
+    rows: Annotated[int, Field(description="Decisions that they are made from.")]
+    earned: Annotated[float | None, Field(description="Mean reward of those with one, as they were played.")]
+    policies: list[PolicyValue]
+
+
+class Health(BaseModel):
+    """That the service answers, and which version."""
+
+    status: Literal["ok"]
+    version: str
+
+
+class Failed(BaseModel):
+    """Why not, in one sentence."""
+
+    error: str
+
+
+def _kind(value: Any, many: str) -> str:
+    found = many in value if isinstance(value, dict) else hasattr(value, many)
+    return "many" if found else "one"
+
+
+DecisionBody = Annotated[
+    Annotated[DecisionAsked, Tag("one")] | Annotated[DecisionsAsked, Tag("many")],
+    Discriminator(lambda value: _kind(value, "decisions")),
+]
+RewardBody = Annotated[
+    Annotated[RewardGiven, Tag("one")] | Annotated[RewardsGiven, Tag("many")],
+    Discriminator(lambda value: _kind(value, "rewards")),
+]
+
+
+def plain_number(value: float | None) -> float | None:
+    """A number as JSON can say it."""
+    return None if value is None or not math.isfinite(value) else float(value)

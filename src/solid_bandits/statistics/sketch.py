@@ -1,0 +1,129 @@
+"""Numbers >= 0, counted in bins of nearly equal ratio: quantiles of any number of them in little memory.
+
+A bin holds the numbers of one power of two's `PARTS`-th part, so that a quantile is known up to 1 / PARTS of its
+value and two sketches add up to that of all their numbers. Bins are exact: scaling all numbers by a power of two
+shifts them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import betainc
+
+from solid_bandits._types import Floats, Ints
+from solid_bandits.statistics.estimate import Estimate
+from solid_bandits.statistics.intervals import CONFIDENCE
+
+PARTS = 64
+"""Bins to a power of two: the largest is 1.6% wide."""
+
+
+@dataclass
+class Sketch:
+    """How many numbers are 0, and how many lie in each bin."""
+
+    zeros: int = 0
+    first: int = 0
+    """The number of the first bin that is kept."""
+    counts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def size(self) -> int:
+        """How many numbers were counted."""
+        return self.zeros + int(self.counts.sum())
+
+    def add(self, values: Floats) -> None:
+        """Count numbers, all of them finite and >= 0."""
+        if not (np.isfinite(values).all() and (values >= 0).all()):
+            raise ValueError("values must be finite and >= 0")
+        positive = values[values > 0]
+        self.zeros += len(values) - len(positive)
+        if len(positive):
+            bins = bin_of(positive)
+            self._make_room(int(bins.min()), int(bins.max()))
+            self.counts += np.bincount(bins - self.first, minlength=len(self.counts))
+
+    def merge(self, other: "Sketch") -> None:
+        """Count what another sketch has counted."""
+        self.zeros += other.zeros
+        if len(other.counts):
+            self._make_room(other.first, other.first + len(other.counts) - 1)
+            start = other.first - self.first
+            self.counts[start : start + len(other.counts)] += other.counts
+
+    def _make_room(self, low: int, high: int) -> None:
+        if not len(self.counts):
+            self.first, self.counts = low, np.zeros(high - low + 1, dtype=np.int64)
+        below, above = max(self.first - low, 0), max(high - self.first - len(self.counts) + 1, 0)
+        if below or above:
+            self.counts = np.pad(self.counts, (below, above))
+            self.first -= below
+
+    def ranked(self, rank: int) -> tuple[float, float]:
+        """Between what bounds the number lies that has `rank` numbers at or below it, itself included."""
+        if not 1 <= rank <= self.size:
+            raise ValueError(f"rank must be from 1 to {self.size}, got {rank}")
+        if rank <= self.zeros:
+            return 0.0, 0.0
+        place = int(np.searchsorted(np.cumsum(self.counts), rank - self.zeros))
+        return edge(self.first + place), edge(self.first + place + 1)
+
+    def quantile(self, share: float, level: float = CONFIDENCE) -> Estimate:
+        """The smallest number with at least this share at or below it, with an interval of the distribution's quantile.
+
+        The interval is that of the order statistics whose ranks the binomial distribution allows, out to the edges of
+        their bins: it holds whatever the distribution is. Unknown on a side that the numbers are too few for.
+        """
+        rank = max(int(np.ceil(share * self.size - 1e-9)), 1)
+        low, high = quantile_ranks(share, self.size, level)
+        return Estimate(
+            float(np.mean(self.ranked(rank))),
+            self.ranked(low)[0] if low >= 1 else None,
+            self.ranked(high)[1] if high <= self.size else None,
+        )
+
+    def survival(self) -> tuple[Floats, Floats]:
+        """The edges of the bins from the first that has a number on, and the share of the numbers at or above each."""
+        edges = np.array([edge(self.first + place) for place in range(len(self.counts) + 1)])
+        above = np.concatenate([np.cumsum(self.counts[::-1])[::-1], [0]])
+        return edges, above / max(self.size, 1)
+
+
+def bin_of(values: Floats) -> Ints:
+    """The bin of each number > 0: PARTS to a power of two, equally wide within it."""
+    mantissa, exponent = np.frexp(values)  # value = mantissa 2^exponent, mantissa in [½, 1)
+    return exponent.astype(np.int64) * PARTS + np.floor((2.0 * mantissa - 1.0) * PARTS).astype(np.int64)
+
+
+def edge(place: int) -> float:
+    """The lower end of a bin."""
+    exponent, part = divmod(place, PARTS)
+    return float(np.ldexp(0.5 + 0.5 * part / PARTS, exponent))
+
+
+def quantile_ranks(share: float, count: int, level: float) -> tuple[int, int]:
+    """Ranks L and H such that the distribution's quantile lies between the L-th and the H-th number, with confidence
+    at least `level`: P(Bin(n, share) >= L) and P(Bin(n, share) < H) are at least 1 - (1 - level) / 2 each.
+    """
+    tail = (1.0 - level) / 2.0
+    # P(Bin >= k) = I_share(k, n - k + 1), decreasing in k.
+    low = _largest(lambda rank: _at_least(rank, share, count) >= 1.0 - tail, count)
+    high = _largest(lambda rank: _at_least(rank, share, count) > tail, count) + 1
+    return low, high
+
+
+def _at_least(rank: int, share: float, count: int) -> float:
+    return 1.0 if rank <= 0 else float(betainc(rank, count - rank + 1, share))
+
+
+def _largest(holds: Callable[[int], bool], count: int) -> int:
+    """The largest rank from 0 to `count` for which it holds; where it holds for one, it holds for all below."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high + 1) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low

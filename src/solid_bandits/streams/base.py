@@ -1,0 +1,107 @@
+"""What a stream is: rounds that come one after the other, and need not come twice."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+
+from solid_bandits import _check, _words
+from solid_bandits._types import Plain
+from solid_bandits.setting import Setting, make_setting
+from solid_bandits.streams.ridge import RidgeFit, fit_rounds
+from solid_bandits.streams.rounds import Rounds
+
+
+class Stream(ABC):
+    """Rounds of features, availability and mean rewards: generated, or from data.
+
+    A stream of your own sets `dim` and `n_arms`, and `noise_std` where its rewards are noisy, and defines `blocks`::
+
+        class Coins(sb.Stream):
+            dim, n_arms, noise_std = 2, 2, 0.5
+
+            def blocks(self, seed, run):
+                rng = np.random.default_rng([seed, run])
+                while True:
+                    features = rng.normal(size=(1000, 2, 2))
+                    yield sb.streams.Rounds(features, features @ [1.0, 0.5], noise=0.5 * rng.normal(size=1000))
+
+    Memory does not grow with the horizon as long as blocks do not.
+
+    Example:
+        >>> import numpy as np
+        >>> import solid_bandits as sb
+        >>> class Coins(sb.Stream):
+        ...     dim, n_arms, noise_std = 2, 3, 0.5
+        ...     def blocks(self, seed, run):
+        ...         rng = np.random.default_rng([seed, run])
+        ...         while True:
+        ...             features = rng.normal(size=(100, 3, 2))
+        ...             yield sb.streams.Rounds(features, features @ [1.0, 0.5], noise=0.5 * rng.normal(size=100))
+        >>> results = sb.simulate(Coins(), {"Greedy": sb.Greedy()}, horizon=100, runs=2, jobs=1)
+        >>> results.final()["policy"].to_list()
+        ['Greedy']
+    """
+
+    dim: int
+    """d."""
+    n_arms: int
+    """The most arms that a round has."""
+    noise_std: float | None = None
+    """σ, which policies are told; None where it is that of the ridge fit's residuals."""
+    theta_bound: float | None = None
+    """B >= ‖θ*‖, which policies are told; None where it is unknown."""
+    length: int | None = None
+    """Rounds that there are; None where they go on for ever."""
+    linear: bool = True
+    """Whether mean rewards are linear in the features. If not, regret is also taken against a ridge fit."""
+    arm_names: list[str] | None = None
+    """Where arm number a is the same thing in every round."""
+    ridge: float = 1.0
+    """ν of the ridge fit."""
+
+    @abstractmethod
+    def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
+        """The rounds of a run, in order; they and their noise depend on seed and run only, not on a policy."""
+
+    def every(self) -> Iterator[Rounds]:
+        """Every round once, in any order: what the ridge fit is made of."""
+        return self.blocks(0, 0)
+
+    @cached_property
+    def fit(self) -> RidgeFit | None:
+        """The ridge fit to all rewards that are known; None where mean rewards are linear by construction."""
+        return None if self.linear else fit_rounds(self.every(), self.dim, self.ridge)
+
+    def setting(self, horizon: int | None = None, tell_noise: bool = True) -> Setting:
+        """What a policy may know; σ if it is told."""
+        noise_std = self.noise_std
+        if not tell_noise:
+            return make_setting(self.dim, None, self.theta_bound, horizon)
+        if noise_std is None:
+            if self.fit is None:
+                raise _check.ArgumentError(
+                    "noise_std", "must be given for a stream without a ridge fit, got None"
+                )
+            noise_std = self.fit.noise_std
+        return make_setting(self.dim, noise_std, self.theta_bound, horizon)
+
+    def shared(self) -> AbstractContextManager[None]:
+        """Within, processes that play the stream share its data, where it has any."""
+        return nullcontext()
+
+    def parameters(self) -> Plain:
+        """What the stream was made with, as plain data: two streams that differ, differ in it."""
+        return {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all parameters, and of the data if there are any."""
+        told = {"kind": type(self).__qualname__, "dim": self.dim, "n_arms": self.n_arms, **self.parameters()}
+        return hashlib.sha256(json.dumps(told, sort_keys=True, default=repr).encode()).hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        rounds = "without end" if self.length is None else _words.count(self.length, "round")
+        return f"{type(self).__name__}({rounds}, arms={self.n_arms}, dim={self.dim})"

@@ -1,0 +1,243 @@
+"""Which columns of a table mean what, and the numbers in them, checked: an error names the column and the row."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from solid_bandits import _check
+from solid_bandits._types import Bools, Floats, Ints
+from solid_bandits.setting import LARGEST_FEATURE, LARGEST_REWARD
+from solid_bandits.streams.encoding import Layout
+
+ARM = "{arm}"
+"""What stands for an arm's name in a template of column names."""
+_TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table mean, as a user says it.
+
+    A row is a round if `reward` is a template such as `reward_{arm}`, or if `label` names the column of the right arm;
+    it is an arm of a round if `round` names the column that tells rounds apart.
+    """
+
+    reward: str | None = None
+    label: str | None = None
+    round: str | None = None
+    arm: str | None = None
+    features: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    available: str | None = None
+    event_id: str | None = None
+    intercept: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("features", "context"):
+            object.__setattr__(self, name, _names(name, getattr(self, name)))
+        for name in ("reward", "label", "round", "arm", "available", "event_id"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, str) or not value):
+                raise _check.ArgumentError(name, f"must be the name of a column, got {short(value)}")
+        _check.switch("intercept", self.intercept)
+        if (self.reward is None) == (self.label is None):
+            got = "neither" if self.reward is None else "both"
+            raise _check.ArgumentError("reward", f"or label must be given, and not both, got {got}")
+        if self.long:
+            self._check_long()
+        elif self.label is not None:
+            self._check_label()
+        else:
+            self._check_wide()
+
+    @property
+    def long(self) -> bool:
+        """Whether a row is an arm of a round."""
+        return self.round is not None
+
+    def _check_long(self) -> None:
+        if self.label is not None:
+            raise _check.ArgumentError("label", "must be left out where round is given: give reward")
+        if self.context and self.arm is None:
+            raise _check.ArgumentError(
+                "context", "needs arm: it has coefficients of its own for each arm that has a name"
+            )
+
+    def _check_label(self) -> None:
+        for name in ("arm", "available"):
+            if getattr(self, name) is not None:
+                raise _check.ArgumentError(
+                    name, "must be left out where label is given: its values are the arms"
+                )
+        if self.features:
+            raise _check.ArgumentError("features", "must be left out where label is given: give context")
+
+    def _check_wide(self) -> None:
+        if self.arm is not None:
+            raise _check.ArgumentError(
+                "arm", "needs round, the column that tells rounds apart: a row is then one arm of a round"
+            )
+        templates = {"reward": (self.reward,), "features": self.features, "available": (self.available,)}
+        for name, values in templates.items():
+            for value in values:
+                if value is not None and value.count(ARM) != 1:
+                    raise _check.ArgumentError(
+                        name,
+                        f"must have {ARM} in it once where a row is a round, such as 'price_{ARM}', got {value!r}; "
+                        "or give round, where a row is an arm of a round",
+                    )
+
+    def arms_among(self, present: Sequence[str]) -> tuple[str, ...]:
+        """The arms of a table with these columns, where columns are named by them: in the order of the columns."""
+        assert self.reward is not None
+        before, after = self.reward.split(ARM)
+        pattern = re.compile(re.escape(before) + "(.+)" + re.escape(after))
+        found = [match[1] for name in present if (match := pattern.fullmatch(name))]
+        if not found:
+            raise _check.ArgumentError(
+                "reward", f"must match columns, got {self.reward!r}; there are {_listed(present)}"
+            )
+        return tuple(found)
+
+    def needed(self, arms: Iterable[str]) -> list[str]:
+        """The names of all columns that are read."""
+        single = [self.round, self.arm, self.label, self.event_id, *self.context]
+        by_arm = [self.reward, self.available, *self.features]
+        if not self.long and self.label is None:
+            by_arm = [one.replace(ARM, arm) for one in by_arm if one is not None for arm in arms]
+        return list(dict.fromkeys(one for one in [*single, *by_arm] if one is not None))
+
+    def check_present(self, present: Sequence[str], arms: Iterable[str]) -> None:
+        """Raise an error unless all columns are there."""
+        for name in self.needed(arms):
+            if name not in present:
+                near = get_close_matches(name, present, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise ValueError(f"column {name!r} is missing; there are {_listed(present)}{hint}")
+
+    def layout(self, n_arms: int) -> Layout:
+        """How rounds with so many arms are written as features."""
+        named = not self.long or self.arm is not None
+        layout = Layout(n_arms, len(self.features), len(self.context), named, self.intercept)
+        layout.check()
+        return layout
+
+
+def _names(name: str, values: Any) -> tuple[str, ...]:
+    given = (values,) if isinstance(values, str) else tuple(values)
+    for place, one in enumerate(given):
+        if not isinstance(one, str) or not one:
+            raise _check.ArgumentError(name, f"must be names of columns, got {short(one)}")
+        if one in given[:place]:
+            raise _check.ArgumentError(name, f"must name each column once, got {one!r} twice")
+    return given
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "") if names else "none"
+
+
+class Cells:
+    """The columns of some consecutive rows.
+
+    Args:
+        frame: the rows.
+        rows: their numbers in the whole table, for messages.
+        text: whether the cells are text that stands for numbers, as in a CSV file.
+
+    """
+
+    def __init__(self, frame: pl.DataFrame, rows: Ints, text: bool = False) -> None:
+        self.frame, self.rows, self.text = frame, rows, text
+
+    def bad(self, column: str, wrong: Bools, wanted: str) -> ValueError:
+        """The error of the first row in which something is wrong."""
+        place = int(wrong.argmax())
+        value = self.frame[column][place]
+        got = "nothing" if value is None else short(value)
+        return ValueError(f"column {column!r} must hold {wanted}, got {got} in row {self.rows[place]}")
+
+    def _floats(self, column: str) -> Floats:
+        series = self.frame[column]
+        if series.dtype == pl.String and self.text:
+            series = series.str.strip_chars().cast(pl.Float64, strict=False)
+        elif not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
+            wrong = series.is_not_null()
+            if series.dtype == pl.String:  # among numbers that became text with it, what is none comes first
+                wrong &= series.cast(pl.Float64, strict=False).is_null()
+            raise self.bad(
+                column, wrong.to_numpy() if wrong.any() else series.is_not_null().to_numpy(), "numbers"
+            )
+        values: Floats = series.cast(pl.Float64).to_numpy()
+        return values
+
+    def numbers(self, column: str, largest: float, needed: Bools | None = None) -> Floats:
+        """Finite numbers of at most this size; 0 where they are not needed."""
+        values = self._floats(column)
+        with np.errstate(invalid="ignore"):
+            wrong = ~(np.abs(values) <= largest)
+        if needed is not None:
+            wrong &= needed
+        if wrong.any():
+            raise self.bad(column, wrong, f"finite numbers of at most {largest:g} in size")
+        return values if needed is None else np.where(needed, values, 0.0)
+
+    def features(self, column: str, needed: Bools | None = None) -> Floats:
+        """Numbers that can be features."""
+        return self.numbers(column, LARGEST_FEATURE, needed)
+
+    def rewards(self, column: str, needed: Bools | None = None) -> Floats:
+        """Numbers that can be rewards."""
+        return self.numbers(column, LARGEST_REWARD, needed)
+
+    def truths(self, column: str) -> Bools:
+        """True and false, or 1 and 0."""
+        series = self.frame[column]
+        if series.dtype == pl.Boolean and series.null_count() == 0:
+            flags: Bools = series.to_numpy()
+            return flags
+        if series.dtype == pl.String and self.text:
+            lower = series.str.strip_chars().str.to_lowercase()
+            values = (
+                lower.replace_strict(_TRUTHS, default=None, return_dtype=pl.Boolean)
+                .cast(pl.Float64)
+                .to_numpy()
+            )
+        else:
+            values = self._floats(column)
+        wrong = ~((values == 0.0) | (values == 1.0))
+        if wrong.any():
+            raise self.bad(column, wrong, "true and false, or 1 and 0")
+        return values == 1.0
+
+    def words(self, column: str) -> list[str]:
+        """Names: text, or whole numbers as text."""
+        series = self.frame[column]
+        wrong = series.is_null().to_numpy()
+        if series.dtype.is_float():
+            with np.errstate(invalid="ignore"):
+                wrong |= ~(series.to_numpy() % 1.0 == 0.0)
+            if not wrong.any():
+                series = series.cast(pl.Int64)
+        if wrong.any():
+            raise self.bad(column, wrong, "names")
+        return series.cast(pl.String).to_list()
+
+    def codes(self, column: str, names: dict[str, int]) -> Ints:
+        """Names by their numbers."""
+        return np.array([names[one] for one in self.words(column)], dtype=np.int64)
+
+
+def order_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Names in order: as numbers where all are, else as words."""
+    found = list(names)
+    try:
+        return tuple(sorted(found, key=float))
+    except ValueError:
+        return tuple(sorted(found))

@@ -1,0 +1,107 @@
+"""Rounds of data as features: joint features of context and arm, made block by block and never stored."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits import _check
+from solid_bandits._types import Bools, Floats, Ints
+from solid_bandits.setting import LARGEST_DIM
+from solid_bandits.streams.generated import write_blocks
+from solid_bandits.streams.rounds import EventIds, Rounds, rounds_per_block
+
+
+class Piece(NamedTuple):
+    """Some rounds of data as they were given."""
+
+    own: Floats
+    """Features of each arm itself, shape (rounds, arms, own)."""
+    context: Floats
+    """What is the same for all arms, shape (rounds, context)."""
+    rewards: Floats
+    """Shape (rounds, arms); 0 where an arm is not available."""
+    available: Bools
+    """Shape (rounds, arms)."""
+    counts: Ints
+    """Arms of each round, shape (rounds,)."""
+    event_ids: EventIds
+    """Names of the rounds, or the numbers of their rows."""
+
+
+class Layout(NamedTuple):
+    """Where the numbers of a round go: φ(x, a) = (own features of a, 0, ..., x and 1 in the block of a, ..., 0).
+
+    Where arms are not the same things from round to round there are no blocks, and the 1 is in one column for all.
+    """
+
+    n_arms: int
+    own: int
+    """Features of each arm itself."""
+    context: int
+    """Features of the round."""
+    blocks: bool
+    """Whether each arm has coefficients of its own for the context."""
+    intercept: bool
+    """Whether there is a 1 beside the context."""
+
+    @property
+    def dim(self) -> int:
+        """D."""
+        joint = self.context + self.intercept
+        return self.own + (self.n_arms * joint if self.blocks else joint)
+
+    def check(self) -> None:
+        """Raise an error for features that would be none, or too many."""
+        if self.dim == 0:
+            raise _check.ArgumentError(
+                "features", "must be given, or context, or intercept=True: got none of them"
+            )
+        if self.dim > LARGEST_DIM:
+            raise _check.ArgumentError(
+                "context",
+                f"must leave own features + arms * (context + 1) at most {LARGEST_DIM}, got {self.own} + "
+                f"{self.n_arms} * {self.context + self.intercept}",
+            )
+
+
+class Encoder:
+    """Writes rounds of data as features into one buffer, block after block."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.size = rounds_per_block(layout.n_arms, layout.dim)
+        self.buffer = np.zeros((self.size, layout.n_arms, layout.dim))
+        if layout.intercept and not layout.blocks:
+            self.buffer[:, :, layout.own] = 1.0
+
+    def encode(self, piece: Piece) -> Rounds:
+        """At most `size` rounds; the features are valid until the next ones are written."""
+        layout = self.layout
+        count = len(piece.counts)
+        features = self.buffer[:count]
+        features[:, :, : layout.own] = piece.own
+        if layout.blocks:
+            context = piece.context
+            if layout.intercept:
+                context = np.column_stack([context, np.ones(count)])
+            if context.shape[1] > 0:
+                write_blocks(context, features, first=layout.own)
+        return Rounds(features, piece.rewards, piece.available, piece.counts, event_ids=piece.event_ids)
+
+    def encode_all(self, piece: Piece) -> Iterator[Rounds]:
+        """A piece of any size, block by block."""
+        for first in range(0, len(piece.counts), self.size):
+            yield self.encode(slice_piece(piece, slice(first, first + self.size)))
+
+
+def slice_piece(piece: Piece, rows: slice) -> Piece:
+    """Consecutive rounds of a piece."""
+    return Piece(*(one[rows] for one in piece))  # type: ignore[arg-type]
+
+
+def take_piece(piece: Piece, rows: Ints) -> Piece:
+    """The rounds of these numbers."""
+    ids = piece.event_ids
+    named = ids[rows] if isinstance(ids, np.ndarray) else [ids[row] for row in rows.tolist()]
+    return Piece(*(one[rows] for one in piece[:-1]), event_ids=named)  # type: ignore[arg-type, misc]

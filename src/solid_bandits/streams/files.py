@@ -1,0 +1,207 @@
+"""A CSV or Parquet file as a stream: read in pieces, in order, as often as it is played."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from solid_bandits import _check
+from solid_bandits._files import first_line
+from solid_bandits._types import Plain
+from solid_bandits.streams.base import Stream
+from solid_bandits.streams.columns import Cells, Columns, order_names
+from solid_bandits.streams.encoding import Encoder, Piece
+from solid_bandits.streams.pieces import read_label, read_long, read_wide, round_starts
+from solid_bandits.streams.ridge import fit_rounds
+from solid_bandits.streams.rounds import Rounds
+
+SUFFIXES = (".csv", ".parquet")
+CELLS_AT_ONCE = 2**20
+"""Cells of a piece, about: 8 MiB."""
+
+
+class FileStream(Stream):
+    """Rounds of a file, in its order.
+
+    The whole file is read once when the stream is made: it is checked, counted, and the ridge fit is made.
+    """
+
+    linear = False
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        columns: Columns,
+        noise_std: float | None = None,
+        ridge: float = 1.0,
+    ) -> None:
+        self.path = Path(path)
+        self.columns = columns
+        self.noise_std = None if noise_std is None else _check.positive("noise_std", noise_std)
+        self.ridge = _check.positive("ridge", ridge)
+        self.text = self.path.suffix.lower() == ".csv"
+        if self.path.suffix.lower() not in SUFFIXES:
+            raise _check.ArgumentError("path", f"must end in .csv or .parquet, got {os.fspath(path)!r}")
+        if not self.path.is_file():
+            raise _check.ArgumentError("path", f"must be a file, got {os.fspath(path)!r}, which is none")
+        with self._explained():
+            present = self._scan().collect_schema().names()
+            self.arms: tuple[str, ...] = ()
+            if not columns.long and columns.label is None:
+                self.arms = columns.arms_among(present)
+            columns.check_present(present, self.arms)
+            self.n_arms = self._count_arms()
+            self.layout = columns.layout(self.n_arms)
+            self.arm_names = list(self.arms) or None
+            self.dim = self.layout.dim
+            self.length = 0
+            self.fit = fit_rounds(self._counted(), self.dim, self.ridge)
+            self._check_order()
+        if self.length == 0:
+            raise _check.ArgumentError("path", f"must have rows, got {os.fspath(path)!r}, which has none")
+        with self.path.open("rb") as file:
+            self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+    def _check_order(self) -> None:
+        """Refuse rounds whose rows do not follow each other: each piece of one would count as a round."""
+        if self.columns.round is None:
+            return
+        distinct = self._scan().select(pl.col(self.columns.round).n_unique()).collect().item()
+        if distinct != self.length:
+            raise ValueError(
+                f"rows of a round must follow each other, got {distinct} values of {self.columns.round!r} in "
+                f"{self.length} places; sort the file by it"
+            )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Errors of the file have its name."""
+        try:
+            yield
+        except _check.ArgumentError:
+            raise
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise ValueError(f"{self.path.name!r} cannot be read ({first_line(error)})") from None
+        except ValueError as error:
+            raise ValueError(f"{self.path.name!r}: {error}") from None
+
+    def _scan(self) -> pl.LazyFrame:
+        if self.text:
+            return pl.scan_csv(self.path, infer_schema=False)
+        return pl.scan_parquet(self.path)
+
+    def _read(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """The columns of these names, some rows at a time."""
+        rows = max(1, CELLS_AT_ONCE // len(names))
+        return iter(
+            self._scan().select(names).collect_batches(chunk_size=min(rows, 2**16), maintain_order=True)
+        )
+
+    def _count_arms(self) -> int:
+        """How many arms a round has at most; where they have names, which."""
+        columns = self.columns
+        named = columns.arm or columns.label
+        if named is not None:
+            found: set[str] = set()
+            first = 0
+            for frame in self._read([named]):
+                found |= set(Cells(frame, np.arange(first, first + frame.height), self.text).words(named))
+                first += frame.height
+            self.arms = order_names(found)
+        if columns.round is None or named is not None:
+            return max(len(self.arms), 1)
+        largest = size = 0
+        last: object = None
+        for frame in self._read([columns.round]):
+            ids = frame[columns.round]
+            starts = round_starts(ids)
+            if len(starts) and ids[0] == last:  # goes on
+                starts = starts[1:]
+            ends = np.append(starts, len(ids))
+            largest = max(largest, size + int(ends[0]), int(np.diff(ends).max(initial=0)))
+            size = size + int(ends[0]) if len(ends) == 1 else int(ends[-1] - ends[-2])
+            last = ids[-1] if len(ids) else last
+        return max(largest, 1)
+
+    def _pieces(self) -> Iterator[Piece]:
+        columns, first = self.columns, 0
+        waiting: pl.DataFrame | None = None
+        for batch in self._read(columns.needed(self.arms)):
+            frame = batch if waiting is None else pl.concat([waiting, batch])
+            if columns.round is not None:
+                # The last round may go on in the next rows.
+                starts = round_starts(frame[columns.round])
+                if len(starts) < 2:
+                    waiting = frame
+                    continue
+                waiting, frame = frame[int(starts[-1]) :], frame[: int(starts[-1])]
+            if frame.height:
+                yield self._piece(frame, first)
+            first += frame.height
+        if waiting is not None and waiting.height:
+            yield self._piece(waiting, first)
+
+    def _piece(self, frame: pl.DataFrame, first: int) -> Piece:
+        columns = self.columns
+        cells = Cells(frame, np.arange(first, first + frame.height), self.text)
+        if columns.label is not None:
+            return read_label(columns, self.arms, cells)
+        if columns.round is not None:
+            cells.words(columns.round)  # none is missing
+            return read_long(columns, self.arms, self.n_arms, cells, round_starts(frame[columns.round]))
+        return read_wide(columns, self.arms, cells)
+
+    def _counted(self) -> Iterator[Rounds]:
+        for rounds in self.blocks(0, 0):
+            assert self.length is not None
+            self.length += len(rounds)
+            yield rounds
+
+    def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
+        """The rounds in the order of the file, in every run."""
+        encoder = Encoder(self.layout)
+        for piece in self._pieces():
+            yield from encoder.encode_all(piece)
+
+    def parameters(self) -> Plain:
+        """All that the rounds follow from."""
+        told = {name: value for name, value in vars(self.columns).items() if value not in (None, ())}
+        return {"data": self.sha256, "columns": told, "noise_std": self.noise_std, "ridge": self.ridge}
+
+
+def from_file(
+    path: str | os.PathLike[str],
+    *,
+    reward: str | None = None,
+    label: str | None = None,
+    round: str | None = None,  # what the column is called
+    arm: str | None = None,
+    features: str | Sequence[str] = (),
+    context: str | Sequence[str] = (),
+    available: str | None = None,
+    event_id: str | None = None,
+    intercept: bool = True,
+    noise_std: float | None = None,
+    ridge: float = 1.0,
+) -> FileStream:
+    """The rounds of a CSV or Parquet file, in its order: at no time is it in memory as a whole.
+
+    The arguments are those of `from_frame`. Where a row is an arm of a round, the rows of a round follow each other.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> import polars as pl
+        >>> import solid_bandits as sb
+        >>> data = pl.DataFrame({"age": [34, 51], "reward_a": [1.0, 0.0], "reward_b": [0.0, 1.0]})
+        >>> with TemporaryDirectory() as folder:
+        ...     data.write_csv(f"{folder}/data.csv")
+        ...     stream = sb.streams.from_file(f"{folder}/data.csv", reward="reward_{arm}", context=["age"])
+        ...     stream.arm_names, stream.dim
+        (['a', 'b'], 4)
+    """
+    columns = Columns(reward, label, round, arm, features, context, available, event_id, intercept)  # type: ignore[arg-type]
+    return FileStream(path, columns, noise_std, ridge)

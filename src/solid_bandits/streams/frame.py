@@ -1,0 +1,320 @@
+"""A data frame, or arrays of a classification problem, as a stream."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from solid_bandits import _check
+from solid_bandits._types import Floats, Ints, Plain
+from solid_bandits.setting import check_features
+from solid_bandits.stream import ENVIRONMENT, seed_sequence
+from solid_bandits.streams.base import Stream
+from solid_bandits.streams.columns import Cells, Columns, order_names
+from solid_bandits.streams.encoding import Encoder, Layout, Piece, take_piece
+from solid_bandits.streams.pieces import read_label, read_long, read_wide, round_starts
+from solid_bandits.streams.rounds import Rounds
+
+LEAST_SHARED = 2**20
+"""Bytes from which on an array is shared by processes instead of copied to each."""
+
+
+class DataStream(Stream):
+    """Rounds in memory, in a new order in each run unless told otherwise.
+
+    A subclass has the rounds of given numbers.
+    """
+
+    linear = False
+    _folder: Path | None = None
+
+    def __init__(
+        self, length: int, layout: Layout, noise_std: float | None, ridge: float, shuffle: bool
+    ) -> None:
+        layout.check()
+        self.layout = layout
+        self.length = length
+        self.n_arms, self.dim = layout.n_arms, layout.dim
+        self.noise_std = None if noise_std is None else _check.positive("noise_std", noise_std)
+        self.ridge = _check.positive("ridge", ridge)
+        self.shuffle = _check.switch("shuffle", shuffle)
+        self.arrays: dict[str, Any] = {}
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Within, what is pickled has the names of files instead of large arrays: processes map one copy of them."""
+        with TemporaryDirectory(prefix="solid-bandits-", ignore_cleanup_errors=True) as folder:
+            for name, values in self.arrays.items():
+                if values.nbytes >= LEAST_SHARED:
+                    np.save(Path(folder) / f"{name}.npy", values)
+            self._folder = Path(folder)
+            try:
+                yield
+            finally:
+                self._folder = None
+
+    def __getstate__(self) -> Plain:
+        """All but the arrays that are shared."""
+        if self._folder is None:
+            return self.__dict__
+        left = {name: one for name, one in self.arrays.items() if one.nbytes < LEAST_SHARED}
+        return {**self.__dict__, "arrays": left}
+
+    def __setstate__(self, state: Plain) -> None:
+        """With shared arrays as they are on the disk."""
+        folder = state.pop("_folder", None)
+        self.__dict__.update(state)
+        for path in folder.glob("*.npy") if folder else ():
+            self.arrays[path.stem] = np.load(path, mmap_mode="r")
+
+    def take(self, rows: Ints) -> Piece:
+        """The rounds of these numbers."""
+        raise NotImplementedError
+
+    def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
+        """Every round once."""
+        assert self.length is not None
+        order = np.arange(self.length)
+        if self.shuffle:
+            np.random.Generator(np.random.SFC64(seed_sequence(seed, run, ENVIRONMENT))).shuffle(order)
+        return self._in_order(order)
+
+    def every(self) -> Iterator[Rounds]:
+        """Every round once, as they were given."""
+        return self._in_order(np.arange(self.length or 0))
+
+    def _in_order(self, order: Ints) -> Iterator[Rounds]:
+        encoder = Encoder(self.layout)
+        for first in range(0, len(order), encoder.size):
+            yield encoder.encode(self.take(order[first : first + encoder.size]))
+
+    def parameters(self) -> Plain:
+        """All that the rounds follow from."""
+        return {
+            "data": _hash(*self.arrays.values()),
+            "layout": list(self.layout),
+            "noise_std": self.noise_std,
+            "ridge": self.ridge,
+            "shuffle": self.shuffle,
+        }
+
+
+class FrameStream(DataStream):
+    """Rounds of a data frame."""
+
+    def __init__(
+        self,
+        piece: Piece,
+        arms: tuple[str, ...],
+        layout: Layout,
+        noise_std: float | None,
+        ridge: float,
+        shuffle: bool,
+    ) -> None:
+        super().__init__(len(piece.counts), layout, noise_std, ridge, shuffle)
+        self.arrays = dict(zip(Piece._fields[:-1], piece[:-1], strict=True))
+        self.event_ids = piece.event_ids
+        self.arm_names = list(arms) or None
+
+    def take(self, rows: Ints) -> Piece:
+        """The rounds of these numbers."""
+        return take_piece(Piece(**self.arrays, event_ids=self.event_ids), rows)
+
+
+class ClassificationStream(DataStream):
+    """Rows with a class each: the arms are the classes, and the right one has reward 1."""
+
+    def __init__(
+        self, contexts: Floats, right: Ints, names: Sequence[str], intercept: bool, noise_std: float | None,
+        ridge: float, shuffle: bool,
+    ) -> None:  # fmt: skip
+        layout = Layout(len(names), 0, contexts.shape[1], True, intercept)
+        super().__init__(len(right), layout, noise_std, ridge, shuffle)
+        self.arrays = {"contexts": contexts, "right": right}
+        self.arm_names = list(names)
+
+    def take(self, rows: Ints) -> Piece:
+        """The rounds of these numbers; rewards are made of the classes."""
+        count = len(rows)
+        rewards = np.zeros((count, self.n_arms))
+        rewards[np.arange(count), self.arrays["right"][rows]] = 1.0
+        everything = np.ones((count, self.n_arms), dtype=np.bool_)
+        counts = np.full(count, self.n_arms, dtype=np.int64)
+        return Piece(
+            np.zeros((count, self.n_arms, 0)),
+            self.arrays["contexts"][rows],
+            rewards,
+            everything,
+            counts,
+            rows,
+        )
+
+
+def from_frame(
+    frame: Any,
+    *,
+    reward: str | None = None,
+    label: str | None = None,
+    round: str | None = None,  # what the column is called
+    arm: str | None = None,
+    features: str | Sequence[str] = (),
+    context: str | Sequence[str] = (),
+    available: str | None = None,
+    event_id: str | None = None,
+    intercept: bool = True,
+    noise_std: float | None = None,
+    ridge: float = 1.0,
+    shuffle: bool = True,
+) -> FrameStream:
+    """The rounds of a data frame, of polars or pandas: those of which the reward of every available arm is known.
+
+    A row is a round where columns are named by arms: `reward="reward_{arm}"`, `features=["price_{arm}"]`; or where
+    `label` names the right arm. A row is an arm of a round where `round` is given, the column that tells rounds apart.
+
+    Args:
+        frame: the data.
+        reward: the column of the rewards, or their template.
+        label: the column of the right arm's name, which has reward 1; others have 0. Instead of `reward`.
+        round: the column that tells rounds apart, where a row is an arm of a round.
+        arm: the column of the arms' names, where a row is an arm of a round; None where arms have none.
+        features: columns of each arm itself, or their templates; their coefficients are the same for all arms.
+        context: columns of the round; each arm has coefficients of its own for them (joint features).
+        available: the column or the template of which arms may be pulled: true and false, or 1 and 0. Features and
+            rewards of other arms may be missing.
+        event_id: the column of the rounds' names, for recorded decisions; None is their number.
+        intercept: whether each arm also has a constant of its own.
+        noise_std: σ, which policies are told; None is that of the residuals of a ridge fit to all rewards.
+        ridge: ν of that fit.
+        shuffle: whether rounds come in a new order in each run; False keeps the order of the frame.
+
+    Example:
+        >>> import polars as pl
+        >>> import solid_bandits as sb
+        >>> frame = pl.DataFrame({"age": [20, 30, 40], "reward_a": [1, 0, 1], "reward_b": [0, 1, 0]})
+        >>> sb.streams.from_frame(frame, reward="reward_{arm}", context="age")
+        FrameStream(3 rounds, arms=2, dim=4)
+    """
+    columns = Columns(reward, label, round, arm, features, context, available, event_id, intercept)  # type: ignore[arg-type]
+    found = _columns_of(frame)
+    present = list(found)
+    by_template = not columns.long and columns.label is None
+    arms = columns.arms_among(present) if by_template else ()
+    columns.check_present(present, arms)
+    table = _polars(frame, {name: found[name] for name in columns.needed(arms)})
+    if table.height == 0:
+        raise _check.ArgumentError("frame", "must have rows, got none")
+    rows = np.arange(table.height)
+    if columns.long:
+        table, rows = _grouped(table, columns)
+    cells = Cells(table, rows)
+    named = columns.arm or columns.label
+    if named is not None:
+        arms = order_names(set(cells.words(named)))
+    if columns.label is not None:
+        piece = read_label(columns, arms, cells)
+    elif columns.long:
+        assert columns.round is not None
+        starts = round_starts(table[columns.round])
+        largest = int(np.diff(np.append(starts, table.height)).max())
+        piece = read_long(columns, arms, len(arms) or largest, cells, starts)
+    else:
+        piece = read_wide(columns, arms, cells)
+    layout = columns.layout(piece.rewards.shape[1])
+    return FrameStream(piece, arms, layout, noise_std, ridge, shuffle)
+
+
+def classification(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    intercept: bool = True,
+    noise_std: float | None = None,
+    ridge: float = 1.0,
+    shuffle: bool = True,
+) -> ClassificationStream:
+    """Rows with a class each as rounds: the arms are the classes, and pulling the right one gives 1, any other 0.
+
+    Features are joint ones of context and arm, d = classes * (columns + 1). They are made when they are needed: what is
+    stored is X and y.
+
+    Args:
+        X: shape (rows, columns).
+        y: the class of each row: text or whole numbers.
+        intercept: whether each arm also has a constant of its own.
+        noise_std: σ, which policies are told; None is that of the residuals of a ridge fit.
+        ridge: ν of that fit.
+        shuffle: whether rows come in a new order in each run.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> sb.streams.classification([[0.0], [1.0], [2.0]], ["low", "low", "high"])
+        ClassificationStream(3 rounds, arms=2, dim=4)
+    """
+    contexts = check_features("X", X, "rows", "columns")
+    labels = np.asarray(y)
+    if labels.shape != (len(contexts),):
+        raise _check.ArgumentError(
+            "y", f"must have shape ({len(contexts)},), one for each row, got {labels.shape}"
+        )
+    cells = Cells(pl.DataFrame({"y": pl.Series("y", labels, strict=False)}), np.arange(len(labels)))
+    words = cells.words("y")
+    names = order_names(set(words))
+    place = {name: number for number, name in enumerate(names)}
+    right = np.array([place[word] for word in words], dtype=np.int64)
+    return ClassificationStream(
+        contexts, right, names, _check.switch("intercept", intercept), noise_std, ridge, shuffle
+    )
+
+
+def _grouped(table: pl.DataFrame, columns: Columns) -> tuple[pl.DataFrame, Ints]:
+    """Rows of a round brought together, rounds in the order in which they began; and the rows' numbers."""
+    assert columns.round is not None
+    Cells(table, np.arange(table.height)).words(columns.round)  # none is missing
+    placed = table.with_row_index("\0row").with_columns(
+        pl.col("\0row").min().over(columns.round).alias("\0first")
+    )
+    ordered = placed.sort("\0first", "\0row")
+    return ordered.drop("\0row", "\0first"), ordered["\0row"].cast(pl.Int64).to_numpy()
+
+
+def _columns_of(frame: Any) -> dict[str, Any]:
+    """Names of the columns as text -> as the frame has them."""
+    if isinstance(frame, pl.LazyFrame):
+        return {name: name for name in frame.collect_schema().names()}
+    try:
+        return {str(name): name for name in frame.columns}
+    except (AttributeError, TypeError):
+        raise _check.ArgumentError(
+            "frame", f"must be a data frame of polars or pandas, got {type(frame).__name__}"
+        ) from None
+
+
+def _polars(frame: Any, names: dict[str, Any]) -> pl.DataFrame:
+    """The columns of these names, whichever library has made the frame."""
+    if isinstance(frame, pl.LazyFrame):
+        return frame.select(list(names)).collect()
+    if isinstance(frame, pl.DataFrame):
+        return pl.DataFrame([frame.get_column(name) for name in names])
+    return pl.DataFrame([_series(name, frame[given].to_numpy()) for name, given in names.items()])
+
+
+def _series(name: str, values: Any) -> pl.Series:
+    """A column of pandas; in one of Python's objects, what is missing is None, NaN or pandas' NA."""
+    if values.dtype.kind != "O":
+        return pl.Series(name, values)
+    known = [None if one is None or type(one).__name__ == "NAType" or one != one else one for one in values]
+    return pl.Series(name, known, strict=False)
+
+
+def _hash(*arrays: Any) -> str:
+    digest = hashlib.sha256()
+    for one in arrays:
+        digest.update(repr((one.shape, one.dtype.str)).encode())
+        digest.update(np.ascontiguousarray(one).tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,230 @@
+"""One (stream, policy, seed) gives one trace: the loop of `loop`, over rounds that come in blocks."""
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from solid_bandits._compile import compiled_for, jit_apart
+from solid_bandits._types import Bools, Floats, Ints, Plain
+from solid_bandits.estimation.arms import best_available
+from solid_bandits.estimation.estimator import Estimator, write_theta
+from solid_bandits.linalg.vectors import dot
+from solid_bandits.policies.contract import (
+    CompiledAgent,
+    Policy,
+    act,
+    kernels,
+    probabilities,
+    start,
+    update,
+)
+from solid_bandits.policies.own import OwnPolicyError, compiling
+from solid_bandits.policies.plain import PlainAgent
+from solid_bandits.setting import Setting
+from solid_bandits.stream import POLICY, make_stream
+from solid_bandits.streams.base import Stream
+from solid_bandits.streams.decisions import DecisionLog, DecisionWriter, make_log
+from solid_bandits.streams.rounds import RoundArrays
+
+MOST_ARMS_COUNTED = 100
+"""Where there are more, pulls of single arms are not kept."""
+SAMPLED = 1000
+"""Rounds of a run, evenly spaced, of which the predicted reward is kept."""
+
+
+class StreamTrace(NamedTuple):
+    """What one run on a stream records: all but the last three at each checkpoint."""
+
+    steps: Ints
+    regret: Floats
+    """Against the best available arm, in mean rewards, up to the checkpoint."""
+    explored: Ints
+    reward: Floats
+    """Rewards received up to the checkpoint."""
+    ridge_regret: Floats
+    """The same as `regret` against the greedy policy of the ridge fit; 0 where there is none."""
+    pulls: Ints
+    """Of each arm up to the checkpoint, shape (checkpoints, arms); no arms where they are many."""
+    sampled: Ints
+    """The steps of which the two below are kept."""
+    predicted: Floats
+    """φᵀθ-hat of the arm pulled, before its reward came; NaN where the policy has no estimate."""
+    received: Floats
+    """The reward."""
+
+
+class Progress(NamedTuple):
+    """Where a run is: carried from one block of rounds to the next."""
+
+    places: Ints
+    """Steps done, checkpoints passed, samples taken, exploring rounds."""
+    totals: Floats
+    """Regret, reward, regret against the ridge fit."""
+    pulls: Ints
+    """Of each arm."""
+    theta: Floats
+    """Scratch, shape (dim,)."""
+
+
+@jit_apart
+def play_rounds(
+    agent: CompiledAgent,
+    estimator: Estimator | None,
+    certain: bool,
+    rounds: RoundArrays,
+    fitted: Floats,
+    trace: StreamTrace,
+    progress: Progress,
+    log: DecisionLog | None,
+) -> tuple[int, int]:
+    """Play the rounds of one block.
+
+    `fitted` is θ of the ridge fit, or empty. Returns the step at which the policy named an arm that is none or not
+    available, and that arm; (0, 0) if it never did.
+    """
+    places, totals = progress.places, progress.totals
+    step, checkpoint, sample, explored = places[0], places[1], places[2], places[3]
+    regret, received, ridge_regret = totals[0], totals[1], totals[2]
+    for t in range(rounds.counts.shape[0]):
+        step += 1
+        count = rounds.counts[t]
+        arms = rounds.features[t][:count]
+        available = rounds.available[t][:count]
+        means = rounds.means[t][:count]
+        known = False
+        if log is not None:
+            known = probabilities(agent, 0, arms, available, log.shares[:count])
+        arm, explores = act(agent, 0, arms, available)
+        if not (0 <= arm < count and available[arm]):
+            return step, arm
+        reward = means[arm] + rounds.noise[t]
+        best = means[arm]
+        for other in range(count):
+            if available[other] and means[other] > best:
+                best = means[other]
+        regret += best - means[arm]
+        received += reward
+        if fitted.shape[0] > 0:
+            ridge_regret += means[best_available(arms, available, fitted)] - means[arm]
+        if explores:
+            explored += 1
+        if progress.pulls.shape[0] > 0:
+            progress.pulls[arm] += 1
+        sampling = sample < trace.sampled.shape[0] and step == trace.sampled[sample]
+        predicted = np.nan
+        if estimator is not None and (sampling or log is not None):
+            write_theta(estimator, progress.theta)
+            predicted = dot(arms[arm], progress.theta)
+        if sampling:
+            trace.predicted[sample], trace.received[sample] = predicted, reward
+            sample += 1
+        if log is not None:
+            log.arms[t], log.explored[t], log.rewards[t], log.predicted[t] = arm, explores, reward, predicted
+            for other in range(count):
+                if certain:
+                    log.shares[other] = 1.0 if other == arm else 0.0
+                elif not known:
+                    log.shares[other] = np.nan
+                if log.probabilities.shape[1] > 0:
+                    log.probabilities[t, other] = log.shares[other]
+            log.probability[t] = log.shares[arm]
+        update(agent, 0, arm, arms[arm], reward)
+        while checkpoint < trace.steps.shape[0] and step == trace.steps[checkpoint]:
+            trace.regret[checkpoint], trace.reward[checkpoint] = regret, received
+            trace.ridge_regret[checkpoint], trace.explored[checkpoint] = ridge_regret, explored
+            for other in range(progress.pulls.shape[0]):
+                trace.pulls[checkpoint, other] = progress.pulls[other]
+            checkpoint += 1
+    places[0], places[1], places[2], places[3] = step, checkpoint, sample, explored
+    totals[0], totals[1], totals[2] = regret, received, ridge_regret
+    return 0, 0
+
+
+def play_stream(
+    stream: Stream,
+    policy: Policy,
+    setting: Setting,
+    horizon: int,
+    seed: int,
+    run: int,
+    steps: Ints,
+    writer: DecisionWriter | None = None,
+) -> tuple[StreamTrace, float]:
+    """Run number `run` of a policy on a stream, and the CPU seconds that its decisions took.
+
+    Its rounds and noise depend on seed and run only, not on the policy. What making or reading the rounds takes is not
+    the policy's time. With a writer, every decision is handed to it.
+    """
+    agent = start(policy, setting, None, make_stream(seed, run, POLICY))
+    estimator = getattr(agent.state, "estimator", None)
+    certain = kernels(type(agent)).certain
+    fitted = np.zeros(0) if stream.fit is None else np.array(stream.fit.theta)
+    counted = stream.n_arms if stream.n_arms <= MOST_ARMS_COUNTED else 0
+    trace = _new_trace(steps, counted, horizon)
+    progress = Progress(
+        np.zeros(4, dtype=np.int64), np.zeros(3), np.zeros(counted, dtype=np.int64), np.zeros(stream.dim)
+    )
+    seconds, done = 0.0, 0
+    loop: Any = None
+    for block in stream.blocks(seed, run):
+        rounds = block.first(horizon - done)
+        log = None if writer is None else make_log(len(rounds), stream.n_arms, writer.probabilities)
+        arguments = (agent, estimator, certain, rounds.arrays, fitted, trace, progress, log)
+        with compiling(policy, agent, lambda: kernels(type(agent))):
+            if isinstance(agent, PlainAgent):
+                loop = getattr(play_rounds, "py_func", play_rounds)
+            elif loop is None:
+                loop = compiled_for(play_rounds, *arguments)
+            began = time.thread_time()
+            step, arm = loop(*arguments)
+            seconds += time.thread_time() - began
+        if step > 0:
+            _complain(policy, rounds.arrays.available[step - done - 1], arm, step)
+        if writer is not None and log is not None:
+            writer.write(run, done + 1, rounds, log)
+        done += len(rounds)
+        if done == horizon:
+            return trace, seconds
+    raise ValueError(f"the stream must have {horizon} rounds, as many as the horizon has steps, got {done}")
+
+
+def stream_trace_to_plain(trace: StreamTrace) -> Plain:
+    """What a trace has beside steps, regret and exploring rounds, as lists; a prediction that is not known is null."""
+    plain = {name: getattr(trace, name).tolist() for name in StreamTrace._fields[3:]}
+    plain["predicted"] = [None if math.isnan(one) else one for one in plain["predicted"]]
+    return plain
+
+
+def stream_trace_from_plain(steps: Ints, regret: Floats, explored: Ints, plain: Plain) -> StreamTrace:
+    """The trace that `stream_trace_to_plain` was given."""
+    counts = ("pulls", "sampled")
+    rest: Any = {
+        name: np.array(plain[name], dtype=np.int64 if name in counts else np.float64)
+        for name in StreamTrace._fields[3:]
+    }
+    rest["pulls"] = rest["pulls"].reshape(len(steps), -1)
+    return StreamTrace(steps, regret, explored, **rest)
+
+
+def _complain(policy: Policy, available: Bools, arm: int, step: int) -> None:
+    raise OwnPolicyError(
+        f"{policy.name}'s kernel act must return an available arm from 0 to {len(available) - 1}, got {arm} "
+        f"at step {step}"
+    )
+
+
+def _new_trace(steps: Ints, n_arms: int, horizon: int) -> StreamTrace:
+    sampled = np.unique(np.linspace(1, horizon, min(horizon, SAMPLED)).round().astype(np.int64))
+    return StreamTrace(
+        steps=steps,
+        regret=np.zeros(len(steps)),
+        explored=np.zeros(len(steps), dtype=np.int64),
+        reward=np.zeros(len(steps)),
+        ridge_regret=np.zeros(len(steps)),
+        pulls=np.zeros((len(steps), n_arms), dtype=np.int64),
+        sampled=sampled,
+        predicted=np.full(len(sampled), np.nan),
+        received=np.zeros(len(sampled)),
+    )

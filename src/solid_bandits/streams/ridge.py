@@ -1,0 +1,85 @@
+"""A ridge fit to all rewards that are known: what the best linear model of data would have chosen."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from solid_bandits._compile import jit, jit_apart
+from solid_bandits._types import Floats
+from solid_bandits.estimation.estimator import Estimator, make_estimator, write_theta
+from solid_bandits.streams.rounds import RoundArrays, Rounds
+
+
+class RidgeFit(NamedTuple):
+    """θ = argmin Σ (Y - φᵀθ)² + ν ‖θ‖² over all rounds and their available arms."""
+
+    theta: Floats
+    """Shape (dim,)."""
+    noise_std: float
+    """Of the residuals."""
+    r_squared: float
+    """The share of the rewards' variance that the fit explains."""
+    rewards: int
+    """How many rewards it is made of."""
+
+
+@jit
+def observe_sparse(estimator: Estimator, features: Floats, reward: float, row: Floats) -> None:
+    """The rotations of `estimator.observe`, where zeros cost nothing: joint features are mostly zeros, and every arm of
+    every round is taken in. The sums that only policies need are left out.
+    """
+    triangle, weights, targets = estimator.triangle, estimator.weights, estimator.targets
+    dim = weights.shape[0]
+    for i in range(dim):
+        row[i] = features[i]
+    rest, weight = reward, 1.0
+    for i in range(dim):
+        lead = row[i]
+        if lead != 0.0:
+            new = weights[i] + weight * lead * lead
+            gain = weight * lead / new
+            weight *= weights[i] / new
+            weights[i] = new
+            rest -= lead * targets[i]
+            targets[i] += gain * rest
+            line = triangle[i]
+            for j in range(i + 1, dim):
+                row[j] -= lead * line[j]
+                line[j] += gain * row[j]
+    estimator.residual[()] += weight * rest * rest
+    estimator.rewards[()] += 1
+
+
+@jit_apart
+def observe_rounds(
+    estimator: Estimator, rounds: RoundArrays, shift: float, sums: Floats, row: Floats
+) -> None:
+    """Take in the mean reward of every available arm; Σ (Y - shift) and Σ (Y - shift)² go into `sums`."""
+    for t in range(rounds.counts.shape[0]):
+        for arm in range(rounds.counts[t]):
+            if rounds.available[t, arm]:
+                reward = rounds.means[t, arm]
+                observe_sparse(estimator, rounds.features[t][arm], reward, row)
+                sums[0] += reward - shift
+                sums[1] += (reward - shift) ** 2
+
+
+def fit_rounds(blocks: Iterable[Rounds], dim: int, ridge: float) -> RidgeFit:
+    """The fit to all rounds of these blocks, one block in memory at a time."""
+    estimator = make_estimator(dim, ridge)
+    sums, row = np.zeros(2), np.zeros(dim)
+    shift: float | None = None
+    for block in blocks:
+        if shift is None:  # near the mean, so that the variance is no difference of large numbers
+            shift = float(block.arrays.means[block.arrays.available].mean())
+        observe_rounds(estimator, block.arrays, shift, sums, row)
+    theta = np.zeros(dim)
+    write_theta(estimator, theta)
+    theta.flags.writeable = False
+    count = max(int(estimator.rewards), 1)
+    squares = max(float(estimator.residual) - ridge * float(theta @ theta), 0.0)
+    total = max(float(sums[1] - sums[0] ** 2 / count), 0.0)
+    # A perfect fit leaves no residuals, and policies need some σ: a thousandth of what there was to explain.
+    noise_std = max((squares / count) ** 0.5, 1e-3 * (total / count) ** 0.5) or 1.0
+    return RidgeFit(theta, noise_std, 1.0 - squares / total if total > 0.0 else 1.0, int(estimator.rewards))
