@@ -9,6 +9,7 @@ against the number of contexts; a short run of each policy, to see that dead uni
 import argparse
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ SEEDS = range(10)
 FRACTIONS = (0.001, 0.002, 0.003, 0.004, 0.005, 0.007)
 TOLERANCE = 1e-3
 POLICIES = {
-    "SOLID": sb.Solid.paper_random(40),
+    "SOLID": replace(sb.Solid.paper_random(40), bonus="theorem"),
     "LinUCB": sb.LinUCB(),
     "LinTS (paper)": sb.LinTS(scale="paper"),
     "LinTS (posterior)": sb.LinTS(scale="posterior"),

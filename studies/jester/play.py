@@ -20,13 +20,14 @@ from solid_bandits.workers import Processes, Task, identity
 FILE = Path(__file__).with_name("runs.jsonl")
 CHECKPOINTS = 60
 N_ARMS = 40
-PRINTED = sb.Solid.paper_random(N_ARMS)
+PAPER = sb.Solid.paper_random(N_ARMS)
 POLICIES = {
-    "SOLID, theorem": replace(PRINTED, bonus="theorem"),
+    "SOLID, theorem": replace(PAPER, bonus="theorem"),
+    "SOLID, local": replace(PAPER, bonus="local"),  # what the rule chose
     "LinUCB": sb.LinUCB(),
     "LinTS (paper)": sb.LinTS(scale="paper"),
     "LinTS (posterior)": sb.LinTS(),
-    "RandUCB": sb.RandUCB(),
+    "RandUCB": sb.RandUCB(ridge=0.2),  # the default when the plan was committed
 }
 
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import solid_bandits as sb
 from solid_bandits._compile import jit
 from solid_bandits.estimation.arms import ArmsWork, best_available
-from solid_bandits.estimation.estimator import observe, write_theta
-from solid_bandits.linalg.vectors import dot
+from solid_bandits.estimation.estimator import write_theta
+from solid_bandits.estimation.ridges import meet, take_in
 from solid_bandits.policies.contract import register
 from solid_bandits.policies.identification import alternative_distance
 from solid_bandits.policies.linucb import upper_arm
-from solid_bandits.policies.randucb import RandUCBParams, RandUCBState, set_scale, set_scale_by
+from solid_bandits.policies.randucb import RandUCBParams, RandUCBState
 from solid_bandits.setting import Setting
 from solid_bandits.stream import uniform
 
@@ -30,7 +30,7 @@ class TestedAgent(NamedTuple):
 def act(agent, arms, available):
     """The greedy arm where no model with another best arm is within σ² E, else RandUCB's arm with the same draw E."""
     params, state, noise_std = agent.params, agent.state, agent.setting.noise_std
-    set_scale_by(agent, arms, available)
+    meet(params.ridge, state.estimator, state.evidence, arms, available, agent.work.vector)
     state.step[()] += 1
     drawn = -2.0 * params.temperature * math.log(1.0 - uniform(state.stream))
     theta = agent.work.vector
@@ -45,9 +45,17 @@ def act(agent, arms, available):
 @jit
 def update(agent, features, reward):
     """Take in a reward."""
-    if agent.state.estimator.weights[0] == 0.0:
-        set_scale(agent, dot(features, features))
-    observe(agent.state.estimator, features, reward, agent.work.vector, agent.work.gains)
+    state, work, noise_std = agent.state, agent.work, agent.setting.noise_std
+    take_in(
+        agent.params.ridge,
+        state.estimator,
+        state.evidence,
+        noise_std,
+        features,
+        reward,
+        work.vector,
+        work.gains,
+    )
 
 
 register(TestedAgent, act, update, probabilities=None)
@@ -56,6 +64,8 @@ register(TestedAgent, act, update, probabilities=None)
 @dataclass(frozen=True)
 class Tested(sb.RandUCB):
     """RandUCB with SOLID's exploitation test in front of it, the draw of the width being its threshold."""
+
+    ridge: float = 0.2
 
     def start(self, setting, stream):
         """A new agent."""

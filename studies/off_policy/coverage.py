@@ -1,0 +1,147 @@
+"""How often intervals hold the value of a policy, on logs of policies that learn. Truth by enumeration.
+
+    python studies/off_policy/coverage.py --logs 1000 --steps 2000
+
+Ten contexts of four arms in R^4, rewards 0 or 1 with linear means from 0.15 to 0.85, drawn once. Loggers learn, with a
+floor of 0.05. Three targets: uniform; greedy by the true θ*; and a softmax by another θ.
+"""
+
+import argparse
+import json
+import math
+import time
+
+import numpy as np
+
+import solid_bandits as sb
+from solid_bandits import agent_kernels
+from solid_bandits._compile import jit_allocating
+from solid_bandits.ope import adaptive, anytime, estimators
+from solid_bandits.ope.models import as_model
+from solid_bandits.ope.rows import Rows
+from solid_bandits.ope.terms import collect
+from solid_bandits.policies import contract
+from solid_bandits.stream import ENVIRONMENT, make_stream, uniform
+
+CONTEXTS, ARMS, DIM = 10, 4, 4
+LOGGERS = {
+    "LinTS": sb.LinTS(),
+    "RandUCB": sb.RandUCB(),
+    "EpsilonGreedy": sb.EpsilonGreedy(epsilon=0.1),
+}
+LEVEL = 0.95
+
+
+@jit_allocating
+def play(held, features, means, certain, floor, stream, world, context, arm, reward, probabilities):
+    """One log, row by row."""
+    mask = np.ones(features.shape[1], dtype=np.bool_)
+    for t in range(context.shape[0]):
+        x = int(uniform(world) * features.shape[0])
+        a, _, _ = agent_kernels.decide(held, 0, features[x], mask, probabilities[t], certain, floor, stream)
+        context[t], arm[t], reward[t] = x, a, 1.0 if uniform(world) < means[x, a] else 0.0
+        contract.update(held.agent, 0, a, features[x, a], reward[t])
+
+
+def problem():
+    """Features, mean rewards and the targets' probabilities."""
+    rng = np.random.default_rng(2026)
+    features = rng.normal(size=(CONTEXTS, ARMS, DIM)) / math.sqrt(DIM)
+    theta = rng.normal(size=DIM)
+    means = features @ theta
+    centre, scale = means.mean(), 0.35 / np.abs(means - means.mean()).max()
+    means = 0.5 + scale * (means - centre)  # linear in [features, 1]
+    features = np.concatenate([features, np.ones((CONTEXTS, ARMS, 1))], axis=2)
+    other = features[..., :DIM] @ rng.normal(size=DIM) * 2
+    soft = np.exp(other) / np.exp(other).sum(axis=1, keepdims=True)
+    best = np.eye(ARMS)[means.argmax(axis=1)]
+    targets = {"uniform": np.full((CONTEXTS, ARMS), 1 / ARMS), "greedy": best, "softmax": soft}
+    return features, means, targets
+
+
+class Blocks:
+    """A log in memory, as the estimators read it."""
+
+    left_out = 0
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def blocks(self):
+        """All rows."""
+        yield self.rows
+
+
+def one_log(policy, features, means, steps, seed, floor):
+    """The contexts and rows of one log."""
+    agent = sb.Agent(policy, dim=features.shape[2], noise_std=0.5, seed=seed, floor=floor, probabilities=True)
+    context, arm = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
+    reward, probabilities = np.zeros(steps), np.zeros((steps, ARMS))
+    world = make_stream(seed, 1, ENVIRONMENT)
+    play(agent._held, features, means, *agent._mixing, world, context, arm, reward, probabilities)
+    every = np.arange(steps)
+    return context, Rows(
+        where=every,
+        names=[str(a) for a in range(ARMS)],
+        codes=np.tile(np.arange(ARMS), (steps, 1)),
+        counts=np.full(steps, ARMS),
+        mask=np.ones((steps, ARMS), dtype=bool),
+        place=arm,
+        propensity=probabilities[every, arm],
+        probabilities=probabilities,
+        reward=reward,
+        features=features[context][..., :DIM],
+        context=None,
+    )
+
+
+METHODS = {
+    "IPS, Student": lambda terms: estimators.ips(terms, LEVEL),
+    "SNIPS, normal": lambda terms: estimators.snips(terms, LEVEL),
+    "DR, Student": lambda terms: estimators.doubly_robust(terms, LEVEL),
+    "CADR": lambda terms: adaptive.cadr(terms, LEVEL),
+    "anytime-valid": lambda terms: anytime.anytime(terms, LEVEL, (0.0, 1.0)),
+}
+
+
+def main():
+    """Play, estimate, count."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--logs", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--floor", type=float, default=0.05)
+    parser.add_argument("--out")
+    given = parser.parse_args()
+    features, means, targets = problem()
+    results = []
+    for name, policy in LOGGERS.items():
+        start = time.process_time()
+        found = {(target, method): [] for target in targets for method in METHODS}
+        for seed in range(given.logs):
+            context, rows = one_log(policy, features, means, given.steps, seed, given.floor)
+            for target, probabilities in targets.items():
+                played = probabilities[context]
+                terms = collect(
+                    Blocks(rows), lambda _, played=played: played, as_model("linear"), (0.0, 1.0), True
+                ).terms
+                for method, estimate in METHODS.items():
+                    found[target, method].append(estimate(terms)[:3])
+        for (target, method), values in found.items():
+            truth = float((targets[target] * means).sum(axis=1).mean())
+            value, low, high = np.array(values, dtype=float).T
+            held = float(((low <= truth) & (truth <= high)).mean())
+            error = (value - truth).mean() / (value.std(ddof=1) / math.sqrt(given.logs))
+            results.append([name, target, method, held, float((high - low).mean()), float(error)])
+            print(
+                f"{name:14} {target:8} {method:14} covers {100 * held:5.1f}%  width {results[-1][4]:.4f}  "
+                f"bias {error:+.1f} s.e.",
+                flush=True,
+            )
+        print(f"{name}: {time.process_time() - start:.0f} CPU seconds", flush=True)
+    if given.out:
+        with open(given.out, "w", encoding="utf-8") as file:
+            json.dump({"logs": given.logs, "steps": given.steps, "floor": given.floor, "rows": results}, file)
+
+
+if __name__ == "__main__":
+    main()
