@@ -9,8 +9,12 @@ SEVERAL_CONTEXTS = {"Solid": sb.Solid(), "AOIDS": sb.AOIDS(), "OAM": sb.OAM()}
 TABLE = ONE_CONTEXT | SEVERAL_CONTEXTS
 DECISION = {
     "RandUCB": sb.RandUCB(),
+    "RandUCB, fixed ridge": sb.RandUCB(ridge=0.2),
+    "VIDS": sb.VIDS(samples=16, memory=12),
+    "StreamingSolid": sb.StreamingSolid(),
     "LinTS": sb.LinTS(),
     "LinTS with votes": sb.LinTS(votes=8),
+    "LinTS, evidence": sb.LinTS(ridge="evidence"),
     "EpsilonGreedy": sb.EpsilonGreedy(epsilon=0.3),
     "LinUCB": sb.LinUCB(),
     "Greedy": sb.Greedy(),

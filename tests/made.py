@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 
 from solid_bandits.experiments.outcome import Claim, Outcome
-from solid_bandits.results import COLUMNS, Results
+from solid_bandits.results import Results
+from solid_bandits.results_format import COLUMNS
 
 AWKWARD = '<b>&"$x$</script>'
 LABELS = {"SOLID": 2.0, "LinUCB": 9.0, AWKWARD: 12.0, "LinTS posterior": 2.1}

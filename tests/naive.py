@@ -4,8 +4,12 @@ Each class follows the paper's formulas with matrices inverted from scratch at e
 the product, and nothing here calls its compiled code.
 """
 
+from math import erfc
+
 import numpy as np
 from scipy.optimize import brentq
+
+from solid_bandits.estimation.ridges import SEARCH
 
 SMALL = 1e-9  # ridge of V_omega relative to its mean eigenvalue: the settled convention, not a formula of the paper
 
@@ -25,6 +29,13 @@ class Stream:
         first, second = self.uniform(), self.uniform()
         return np.sqrt(-2 * np.log(1 - first)) * np.cos(2 * np.pi * second)
 
+    def student(self, degrees):
+        """0 degrees of freedom are a normal distribution; else Bailey's transform of two uniforms."""
+        if degrees == 0:
+            return self.normal()
+        first, second = self.uniform(), self.uniform()
+        return np.sqrt(degrees * ((1 - first) ** (-2 / degrees) - 1)) * np.cos(2 * np.pi * second)
+
     def choose(self, probabilities):
         return int(
             np.searchsorted(np.cumsum(probabilities), self.uniform(), side="right").clip(
@@ -40,6 +51,8 @@ class Estimator:
         self.ridge = ridge
         self.V = ridge * np.eye(dim)
         self.U = np.zeros(dim)
+        self.rewards = []
+        self.sum_of_squares = 0.0
 
     @property
     def inverse(self):
@@ -58,6 +71,56 @@ class Estimator:
     def observe(self, phi, reward):
         self.V += np.outer(phi, phi)
         self.U += phi * reward
+        self.rewards.append(reward)
+        self.sum_of_squares += reward**2
+
+    def noise(self, noise_std):
+        """The deviation of the rewards' noise, and its degrees of freedom; 0 where it is told."""
+        if noise_std > 0:
+            return noise_std, 0
+        count = len(self.rewards)
+        # Of the ridge's least squares: sum (y - phi theta)^2 + nu theta^2 = sum y^2 - theta V theta.
+        residual = self.sum_of_squares - self.theta @ self.V @ self.theta if count else 0.0
+        variance = (residual + (np.var(self.rewards) if count else 0.0)) / (count + 1)
+        return (np.sqrt(variance) if variance > 0 else 1.0), count + 1
+
+
+class Evidence(Estimator):
+    """The same with the ridge of the greatest evidence, looked for at doubling counts of rewards."""
+
+    def __init__(self, dim, noise_std):
+        super().__init__(dim, 0.0)
+        self.noise_std, self.start = noise_std, None
+
+    def meet(self, arms):
+        if self.start is not None:
+            return
+        spread = ((arms - arms.mean(axis=0)) ** 2).sum(axis=1).max()
+        size = (arms**2).sum(axis=1).max()
+        if spread > 1e-24 * size:
+            self.start = SEARCH.start * spread
+            self.replace(self.start)
+        elif self.ridge == 0:
+            self.replace(SEARCH.start * (size or 1.0))
+
+    def replace(self, ridge):
+        self.V += (ridge - self.ridge) * np.eye(len(self.U))
+        self.ridge = ridge
+
+    def observe(self, phi, reward):
+        if self.ridge == 0:
+            self.replace(SEARCH.start * (phi @ phi or 1.0))
+        super().observe(phi, reward)
+        count = len(self.rewards)
+        if count < SEARCH.first or np.log2(count) % 1:
+            return
+        most = self.start or self.ridge
+        for _ in range(SEARCH.rounds):
+            size = np.trace(self.inverse @ (self.V - self.ridge * np.eye(len(self.U))))
+            square = self.theta @ self.theta
+            wanted = self.noise(self.noise_std)[0] ** 2 * size
+            if wanted > 0:
+                self.replace(most if wanted >= most * square else wanted / square)
 
 
 class Decision:
@@ -65,12 +128,20 @@ class Decision:
 
     def __init__(self, policy, setting, stream):
         self.policy, self.setting, self.stream = policy, setting, stream
-        self.estimator = Estimator(setting.dim, policy.ridge)
+        evident = policy.ridge == "evidence"
+        self.estimator = (
+            Evidence(setting.dim, setting.noise_std) if evident else Estimator(setting.dim, policy.ridge)
+        )
         self.t = 0
 
     def act(self, context, arms, available):
         self.t += 1
+        if isinstance(self.estimator, Evidence):
+            self.estimator.meet(arms[available])
         return self.choose(arms, available)
+
+    def noise(self):
+        return self.estimator.noise(self.setting.noise_std)
 
     def update(self, context, arm, features, reward):
         self.estimator.observe(features, reward)
@@ -323,9 +394,9 @@ def upper_arm(estimator, width, arms, available):
 class LinUCB(Decision):
     def width(self):
         policy, setting = self.policy, self.setting
-        log_det_ratio = np.linalg.slogdet(self.estimator.V / policy.ridge)[1]
+        log_det_ratio = np.linalg.slogdet(self.estimator.V / self.estimator.ridge)[1]
         if policy.radius == "paper":
-            return policy.scale * setting.noise_std * np.sqrt(log_det_ratio + np.log(self.t))
+            return policy.scale * self.noise()[0] * np.sqrt(log_det_ratio + np.log(self.t))
         delta = policy.delta or 1 / (setting.horizon or self.t)
         ratio = np.exp(log_det_ratio / 2) / delta
         radius = setting.noise_std * np.sqrt(2 * np.log(ratio)) + np.sqrt(policy.ridge) * setting.theta_bound
@@ -338,7 +409,8 @@ class LinUCB(Decision):
 class RandUCB(Decision):
     def __init__(self, policy, setting, stream):
         super().__init__(policy, setting, stream)
-        self.estimator = None  # its ridge comes with the first features
+        if policy.ridge != "evidence":
+            self.estimator = None  # its ridge comes with the first features
 
     def see(self, arms):
         if self.estimator is None:
@@ -347,8 +419,12 @@ class RandUCB(Decision):
 
     def choose(self, arms, available):
         self.see(arms[available])
-        drawn = -2 * self.policy.temperature * np.log(1 - self.stream.uniform())
-        width = self.setting.noise_std * np.sqrt(self.policy.growth * np.log(self.t) + drawn)
+        uniform, (deviation, degrees) = 1 - self.stream.uniform(), self.noise()
+        if degrees:
+            drawn = degrees * (uniform ** (-2 * self.policy.temperature / degrees) - 1)
+        else:
+            drawn = -2 * self.policy.temperature * np.log(uniform)
+        width = deviation * np.sqrt(self.policy.growth * np.log(self.t) + drawn)
         return upper_arm(self.estimator, width, arms, available)
 
     def update(self, context, arm, features, reward):
@@ -357,28 +433,104 @@ class RandUCB(Decision):
 
 
 class LinTS(Decision):
-    def draw(self, arms, available):
-        spread = self.policy.multiple * self.setting.noise_std
-        if self.policy.scale == "paper":
-            spread *= np.sqrt(np.log(self.t))
-        z = np.array([self.stream.normal() for _ in range(self.setting.dim)])
-        sample = self.estimator.theta + spread * np.linalg.solve(np.linalg.cholesky(self.estimator.V).T, z)
-        return self.best(arms @ sample, available)
+    def spread(self):
+        spread = self.policy.multiple * self.noise()[0]
+        return spread * np.sqrt(np.log(self.t)) if self.policy.scale == "paper" else spread
+
+    def model(self, spread):
+        """theta + spread V^-1/2 z, z normal, or Student: coordinate by coordinate, given those before."""
+        degrees, z = self.noise()[1], []
+        for i in range(self.setting.dim):
+            drawn = self.stream.student(degrees + i if degrees else 0)
+            z.append(drawn * np.sqrt((degrees + np.dot(z, z)) / (degrees + i)) if degrees else drawn)
+        root = np.linalg.cholesky(self.estimator.V).T
+        return self.estimator.theta + spread * np.linalg.solve(root, np.array(z))
 
     def choose(self, arms, available):
+        spread = self.spread()
         if available.sum() == 2:
             first, second = np.flatnonzero(available)
             d = arms[first] - arms[second]
-            spread = self.policy.multiple * self.setting.noise_std
-            if self.policy.scale == "paper":
-                spread *= np.sqrt(np.log(self.t))
             gap = d @ self.estimator.theta
-            drawn = gap + spread * np.sqrt(d @ np.linalg.solve(self.estimator.V, d)) * self.stream.normal()
+            norm = np.sqrt(d @ np.linalg.solve(self.estimator.V, d))
+            drawn = gap + spread * norm * self.stream.student(self.noise()[1])
             return int(first if drawn >= 0 else second), (drawn >= 0) != (gap >= 0)
         votes = self.policy.votes if available.sum() > 2 else 0
         place = int(self.stream.uniform() * votes) if votes > 1 else 0
-        drawn = [self.draw(arms, available) for _ in range(max(votes, 1))]
+        drawn = [self.best(arms @ self.model(spread), available) for _ in range(max(votes, 1))]
         return drawn[place], drawn[place] != self.best(self.estimator.means(arms), available)
+
+
+def covariance_of_winners(arms, models):
+    """L, and the mean of the largest reward: of the mean of the models given which arm is best."""
+    values = models @ arms.T
+    winners = values.argmax(axis=1)
+    L = np.zeros((arms.shape[1],) * 2)
+    for arm in np.unique(winners):
+        away = models[winners == arm].mean(axis=0) - models.mean(axis=0)
+        L += (winners == arm).mean() * np.outer(away, away)
+    return L, values.max(axis=1).mean()
+
+
+def best_pair(regrets, information):
+    """(first, second, q): all pairs of arms, the probability q of the second where the ratio is least."""
+    if regrets.min() <= 0:
+        return int(regrets.argmin()), int(regrets.argmin()), 0.0
+    best = (np.inf, 0, 0, 0.0)
+    for i in range(len(regrets)):
+        for j in range(len(regrets)):
+            dearer, more = regrets[j] - regrets[i], information[j] - information[i]
+            inside = regrets[i] / dearer - 2 * information[i] / more if dearer > 0 and more > 0 else 0.0
+            for q in (0.0, np.clip(inside, 0, 1)):
+                gained = information[i] + q * more
+                if gained > 0:
+                    ratio = (regrets[i] + q * dearer) ** 2 / gained
+                    best = min(best, (ratio, i, j, q))
+    return best[1:]
+
+
+class VIDS(LinTS):
+    def __init__(self, policy, setting, stream):
+        super().__init__(policy, setting, stream)
+        self.remembered, self.rows = [], 0
+
+    def choose(self, arms, available):
+        deviation, _ = self.noise()
+        models = np.array([self.model(deviation) for _ in range(self.policy.samples)])
+        offered = np.flatnonzero(available)
+        L, ideal = covariance_of_winners(arms[offered], models)
+        for others in self.remembered:
+            L = L + covariance_of_winners(others, models)[0]
+        regrets = ideal - arms[offered] @ models.mean(axis=0)
+        information = np.einsum("ai,ij,aj->a", arms[offered], L, arms[offered])
+        if len(np.unique((models @ arms[offered].T).argmax(axis=1))) == 1:
+            first = second = int((models @ arms[offered].T).argmax(axis=1)[0])
+            chance = 0.0
+        else:
+            first, second, chance = best_pair(np.maximum(regrets, 0), information)
+        self.remember(arms[offered])
+        arm = int(offered[second if self.stream.uniform() < chance else first])
+        return arm, arm != self.best(self.estimator.means(arms), available)
+
+    def remember(self, arms):
+        """As many whole decisions as a ring of `memory` rows holds, each in one piece."""
+        if not 2 <= len(arms) <= self.policy.memory:
+            return
+        if self.rows + len(arms) > self.policy.memory:
+            gone = range(self.rows, self.policy.memory)
+            self.places = [(at, size, kept) for at, size, kept in self.places if not overlap(at, size, gone)]
+            self.rows = 0
+        taken = range(self.rows, self.rows + len(arms))
+        self.places = [
+            (at, size, kept) for at, size, kept in getattr(self, "places", []) if not overlap(at, size, taken)
+        ]
+        self.places.append((self.rows, len(arms), arms.copy()))
+        self.rows += len(arms)
+        self.remembered = [kept for _, _, kept in self.places]
+
+
+def overlap(at, size, places):
+    return any(at <= place < at + size for place in places)
 
 
 class EpsilonGreedy(Decision):
@@ -394,7 +546,96 @@ class Greedy(Decision):
         return self.best(self.estimator.means(arms), available), False
 
 
-POLICIES = {kind.__name__: kind for kind in (Solid, LinUCB, RandUCB, LinTS, EpsilonGreedy, Greedy)}
+class StreamingSolid(Decision):
+    """docs/streaming-solid.md: every exploring round is remembered, and ω is summed over them when asked for."""
+
+    def __init__(self, policy, setting, stream):
+        super().__init__(policy, setting, stream)
+        self.rounds = []  # (weight, θ, γ, V^-1, λ / 2σ², δ) of each exploring round
+        self.grams = []  # Σ_a ω φφ' of each exploring round
+        self.stake = self.spent = 0.0
+        self.multiplier = policy.initial_multiplier
+        self.phase = self.phase_start = 0
+
+    def squared_width(self, count):
+        n = max(self.setting.horizon if self.setting.horizon > 0 else self.t, 3)
+        return self.noise()[0] ** 2 * (np.log(max(count, 1)) + self.setting.dim * np.log(np.log(n)))
+
+    def log_omega(self, arms):
+        """The right-hand side of the formula, each sum taken anew."""
+        if not self.rounds:
+            return np.zeros(len(arms))
+        weights, thetas, widths, inverses, multipliers, deltas = map(np.array, zip(*self.rounds, strict=True))
+        norms = np.array([((arms @ inverse) * arms).sum(axis=1) for inverse in inverses]) * widths[:, None]
+        along = (arms @ deltas.T).T
+        straight = weights @ (thetas @ arms.T)
+        optimism = np.sqrt(weights.sum() * (weights @ norms))
+        known = np.sqrt((weights * multipliers) @ along**2)
+        unsure = np.sqrt((weights * multipliers) @ norms)
+        return straight + optimism + (known + unsure) ** 2
+
+    def omega(self, arms):
+        values = self.policy.policy_step * self.log_omega(arms)
+        weights = np.exp(values - values.max())
+        return weights / weights.sum()
+
+    def choose(self, arms, available):
+        offered, sigma = np.flatnonzero(available), self.noise()[0]
+        arms = arms[offered]
+        means = self.estimator.means(arms)
+        best = int(means.argmax())
+        differences = arms[best] - arms
+        other = (differences != 0).any(axis=1)
+        gaps = (means[best] - means)[other]
+        spreads = np.sqrt(self.estimator.sq_norms(differences))[other]
+        beta = self.policy.threshold_scale * self.squared_width(self.t - 1)
+        is_open = bool((gaps**2 <= beta * spreads**2).any())
+        u = gaps / (sigma * spreads)
+        tail = np.array([0.5 * erfc(value / np.sqrt(2)) for value in u])
+        self.stake += (sigma * spreads * (np.exp(-(u**2) / 2) / np.sqrt(2 * np.pi) - u * tail)).sum()
+        within = self.policy.budget is None or self.spent <= self.policy.budget * self.stake
+        if not (is_open and within):
+            return int(offered[best]), False
+        omega = self.omega(arms)
+        arm = self.stream.choose(omega)
+        self.spent += omega @ (means[best] - means)
+        self.step(arms, means, best, omega)
+        return int(offered[arm]), True
+
+    def step(self, arms, means, best, omega):
+        policy, half = self.policy, 0.5 / self.noise()[0] ** 2
+        self.grams.append((arms.T * omega) @ arms)
+        ages = np.arange(len(self.grams))[::-1]
+        W = np.average(self.grams, axis=0, weights=(1 - policy.fading) ** ages)
+        W = W + SMALL * np.trace(W) / len(W) * np.eye(len(W))
+        delta = np.zeros(len(W))
+        least = np.inf
+        for arm in range(len(arms)):
+            difference = arms[best] - arms[arm]
+            if difference.any():
+                solved = np.linalg.solve(W, difference)
+                gap = means[best] - means[arm]
+                if gap**2 / (difference @ solved) < least:
+                    least = gap**2 / (difference @ solved)
+                    delta = gap / (difference @ solved) * solved
+        width = self.squared_width(len(self.grams))
+        bonus = np.sqrt(width * self.estimator.sq_norms(arms))
+        divergence = half * (abs(arms @ delta) + bonus) ** 2
+        size = np.linalg.norm(means + bonus + self.multiplier * divergence)
+        if size > 0:
+            theta, inverse = self.estimator.theta, self.estimator.inverse
+            self.rounds.append((1 / size, theta, width, inverse, self.multiplier * half, delta))
+        z = policy.z0 * np.exp(self.phase)
+        g = omega @ divergence - 1 / z
+        self.multiplier = min(max(self.multiplier - policy.multiplier_step * g, 0), policy.max_multiplier)
+        if len(self.grams) - self.phase_start >= z * np.exp(2 * self.phase):
+            self.phase, self.phase_start = self.phase + 1, len(self.grams)
+
+
+POLICIES = {
+    kind.__name__: kind
+    for kind in (Solid, StreamingSolid, LinUCB, RandUCB, LinTS, VIDS, EpsilonGreedy, Greedy)
+}
 
 
 def start(policy, setting, table, seed, run):

@@ -37,9 +37,21 @@ def pure_exploration(problem: Problem) -> float:
     return float(totals.max() / _information(features, eta, normals).min())
 
 
-def lower_bound_at(problem: Problem, z: float) -> float:
-    """(P_z), by linear matrix inequalities."""
+def lower_bound_at(problem: Problem, z: float, support: np.ndarray | None = None) -> float:
+    """(P_z), by linear matrix inequalities; or (P̃_α), with pulls on a support only."""
     eta, constraints = _pulls(problem, z)
+    if support is not None:
+        constraints.append(eta[np.flatnonzero(~support)] == 0)
+    return _least_regret(problem, eta, constraints)
+
+
+def lower_bound_in_total(problem: Problem, z: float) -> float:
+    """(P̃_z): z pulls in all."""
+    eta = cp.Variable(problem.gaps.size, nonneg=True)
+    return _least_regret(problem, eta, [cp.sum(eta) == z])
+
+
+def _least_regret(problem: Problem, eta: cp.Variable, constraints: list[cp.Constraint]) -> float:
     features = problem.features.reshape(-1, problem.dim)
     matrix = features.T @ cp.diag(eta) @ features
     constraints += [cp.matrix_frac(v, matrix) <= 1 for v in _differences(problem)]

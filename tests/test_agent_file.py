@@ -12,7 +12,7 @@ import pytest
 
 import solid_bandits as sb
 from agents import DECISION, POLICIES, TABLE, make_agent, offer, play, same
-from solid_bandits.agent_file import VERSION, _fingerprint
+from solid_bandits.agent_file import OWNER, VERSION, _fingerprint
 from solid_bandits.policies.state import fill_state, state_to_plain
 from solid_bandits.setting import make_setting, make_table
 
@@ -32,7 +32,7 @@ def rewritten(path, change, sign=True):
     plain = json.loads(path.read_text())
     change(plain)
     if sign:
-        plain["state_of"] = _fingerprint({field: plain[field] for field in ("policy", "setting", "contexts")})
+        plain["state_of"] = _fingerprint({field: plain[field] for field in OWNER})
     other = path.with_name("changed.json")
     other.write_text(json.dumps(plain))
     return other
@@ -80,7 +80,7 @@ def test_everything_that_was_chosen_comes_back(tmp_path):
     agent = sb.Agent(policy, dim=2, noise_std=0.25, theta_bound=3.0, horizon=1000)
     agent.save(tmp_path / "agent.json")
     plain = json.loads((tmp_path / "agent.json").read_text())
-    assert set(plain) == {"file", "version", "policy", "setting", "contexts", "state_of", "state"}
+    assert set(plain) == {"file", "version", "policy", "setting", "contexts", "floor", "state_of", "state"}
     assert plain["version"] == VERSION
     assert plain["setting"] == {"dim": 2, "noise_std": 0.25, "theta_bound": 3.0, "horizon": 1000}
     again = sb.Agent.load(str(tmp_path / "agent.json"))
@@ -146,10 +146,10 @@ def test_where_no_file_can_be_read(tmp_path):
         (b"[1, 2]", "must be a file that Agent.save wrote"),
         (b"{}", "must be a file that Agent.save wrote"),
         (b'{"file": "something else", "version": 1}', "must be a file that Agent.save wrote"),
-        (b'{"file": "solid-bandits agent"}', "must have version 1, got None"),
-        (b'{"file": "solid-bandits agent", "version": 2}', "must have version 1, got 2.*another version"),
-        (b'{"file": "solid-bandits agent", "version": "1"}', "must have version 1, got '1'"),
-        (b'{"file": "solid-bandits agent", "version": 1}', "must have the fields file, version, policy"),
+        (b'{"file": "solid-bandits agent"}', "must have version 2, got None"),
+        (b'{"file": "solid-bandits agent", "version": 1}', "must have version 2, got 1.*another version"),
+        (b'{"file": "solid-bandits agent", "version": "2"}', "must have version 2, got '2'"),
+        (b'{"file": "solid-bandits agent", "version": 2}', "must have the fields file, version, policy"),
     ],
 )
 def test_what_is_no_agent_file_is_refused(content, message, tmp_path):
@@ -193,7 +193,7 @@ def test_a_state_moved_by_hand_is_refused(tmp_path):
     _, path = saved("RandUCB", tmp_path)
     refused(
         rewritten(path, other_policy),
-        "state must have the fields estimator, step, got estimator, step, stream",
+        "state must have the fields estimator, step, got estimator, evidence, step, stream",
     )
     refused(
         rewritten(path, lambda plain: plain["setting"].update(dim=4)),
@@ -258,7 +258,7 @@ def twisted_table(plain):
     [
         (None, "policy must be a table of parameters"),
         ([], "policy must be a table of parameters"),
-        ({}, "policy.kind must be one of Solid, RandUCB"),
+        ({}, "policy.kind must be one of Solid, StreamingSolid"),
         ({"kind": "RandUCBB"}, "policy.kind must be one of .* did you mean 'RandUCB'"),
         ({"kind": "os.system"}, "policy.kind must be one of"),
         ({"kind": "this.is.no.module"}, "policy.kind must be one of"),
@@ -320,7 +320,7 @@ def test_the_state_of_the_theorems_form():
         ({"dim": 3}, "setting must have the fields"),
         ({"dim": 0, "noise_std": 1.0, "theta_bound": 0.0, "horizon": 0}, "dim must be an integer >= 1"),
         ({"dim": "3", "noise_std": 1.0, "theta_bound": 0.0, "horizon": 0}, "dim must be an integer"),
-        ({"dim": 3, "noise_std": 0.0, "theta_bound": 0.0, "horizon": 0}, "noise_std must be > 0"),
+        ({"dim": 3, "noise_std": -1.0, "theta_bound": 0.0, "horizon": 0}, "noise_std must be > 0"),
         ({"dim": 3, "noise_std": 1.0, "theta_bound": -1.0, "horizon": 0}, "theta_bound must be > 0"),
         ({"dim": 3, "noise_std": 1.0, "theta_bound": 0.0, "horizon": -1}, "horizon must be an integer"),
         ({"dim": 3, "noise_std": float("inf"), "theta_bound": 0.0, "horizon": 0}, "noise_std must be finite"),
@@ -358,7 +358,7 @@ def drop(*keys):
 STATES_THAT_CANNOT_BE = {
     "no state": (
         lambda plain: plain.update(state=None),
-        "state must have the fields estimator, step, stream",
+        "state must have the fields estimator, evidence, step, stream",
     ),
     "a list": (lambda plain: plain.update(state=[1]), "state must have the fields"),
     "a field less": (drop("step"), "state must have the fields"),
@@ -415,9 +415,12 @@ STATES_THAT_CANNOT_BE = {
     ),
     "negative residual": (
         put("estimator", "residual", value=-1.0),
-        "residual and log_det_ratio must be >= 0",
+        "residual, log_det_ratio and reward_scatter must be >= 0",
     ),
-    "shrunk V": (put("estimator", "log_det_ratio", value=-1.0), "residual and log_det_ratio must be >= 0"),
+    "shrunk V": (
+        put("estimator", "log_det_ratio", value=-1.0),
+        "residual, log_det_ratio and reward_scatter must be >= 0",
+    ),
     "targets of no rewards": (
         put("estimator", "rewards", value=0),
         "targets must be 0 before the first reward",
@@ -539,9 +542,7 @@ def test_damaged_files_are_refused_or_of_use(name, signed, tmp_path):
     for _ in range(300):
         damaged = mutated(plain, chance)
         if signed and {"policy", "setting", "contexts"} <= set(damaged):
-            damaged["state_of"] = _fingerprint(
-                {field: damaged[field] for field in ("policy", "setting", "contexts")}
-            )
+            damaged["state_of"] = _fingerprint({field: damaged[field] for field in OWNER})
         if isinstance(damaged.get("policy"), dict) and damaged["policy"].get("votes", 0) not in range(100):
             continue  # would take its time, as it says
         path.write_text(json.dumps(damaged))
@@ -582,3 +583,32 @@ def test_files_are_plain_numbers(name, tmp_path):
         for key in keys:
             value = value[key]
         assert isinstance(value, (dict, list)) or type(value) in (int, float)
+
+
+def test_files_are_not_read_without_end(tmp_path):
+    sparse = tmp_path / "large.json"
+    with sparse.open("wb") as file:
+        file.truncate(1 << 40)
+    for path, reason in (
+        (sparse, "more than 256 MiB"),
+        (tmp_path, "not a plain file"),
+        ("/dev/zero", "not a plain file"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            sb.Agent.load(path)
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("solid_bandits.agent_file.LARGEST", 100)
+    agent = sb.Agent(sb.Greedy(), dim=2, noise_std=1.0)
+    with pytest.raises(ValueError, match="more than 100 bytes; pickle the agent instead"):
+        agent.save(tmp_path / "agent.json")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"agent.json", ["agent.json"], 1.5])
+def test_a_path_is_a_path(wrong):
+    agent = sb.Agent(sb.Greedy(), dim=2, noise_std=1.0)
+    for call in (agent.save, sb.Agent.load, sb.Problem.load, sb.problems.toy().save, sb.Results.load):
+        with pytest.raises(ValueError, match="path must be a path"):
+            call(wrong)

@@ -172,11 +172,11 @@ def test_an_agent_of_ones_own_policy_is_found_too(mine):
     text = program("""
         import numpy as np
         import mine
-        from solid_bandits.agent import _decide, _hold, _learn
+        from solid_bandits.agent_kernels import decide, hold, learn
         agent = sb.Agent(mine.Mine(), dim=3, noise_std=1.0)
         decision = agent.decide(np.eye(3))
         agent.learn(decision, 1.0)
-        print(decision.arm, *hits_and_misses(_hold), *hits_and_misses(_decide), *hits_and_misses(_learn))
+        print(decision.arm, *hits_and_misses(hold), *hits_and_misses(decide), *hits_and_misses(learn))
     """)
     assert quiet(mine, mine / "cache", text) == ["0", *["0", "1"] * 3]
     assert quiet(mine, mine / "cache", text) == ["0", *["1", "0"] * 3]
@@ -482,6 +482,30 @@ def test_without_a_folder_of_ones_own_there_is_one_warning_and_no_file(small, pl
     assert str(cache) in warned[0]
     if os.path.isdir(cache):
         assert os.listdir(cache) == []
+
+
+def test_two_workers_that_meet_damaged_files_warn_once(small):
+    """Each meets one: they take turns to begin, and neither could do both in time."""
+    cache = small / "cache"
+    for path in cache.glob("*.code"):
+        empty(path, path)
+    text = """
+        import time
+        from solid_bandits.workers import Processes, Task
+
+        def call(name, number):
+            time.sleep(2.0)
+            import small
+            return getattr(small, name)(number)
+
+        if __name__ == "__main__":
+            tasks = [Task(0, call, ("double", 21)), Task(1, call, ("triple", 2.0))]
+            print(*sorted(result for _, result in Processes(2).do(tasks)))
+    """
+    words, warned = run(small, cache, dedent(text))
+    assert words == ["6.0", "42"]
+    assert len(warned) == 1
+    assert "is damaged" in warned[0]
 
 
 def test_a_folder_that_goes_away_is_one_warning(small):

@@ -83,6 +83,64 @@ def test_messages(call, message):
     assert str(caught.value).startswith(caught.value.argument + " must be ")
 
 
+class Liar(int):
+    """Says of every comparison what suits it."""
+
+    def __lt__(self, other):
+        return other > 1
+
+    def __le__(self, other):
+        return True
+
+    __ge__ = __le__
+
+    def __gt__(self, other):
+        return False
+
+
+class LyingText(str):
+    """Says that it is every other word."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize("liar", [Liar(-5), Liar(10**6)])
+def test_what_a_number_says_of_itself_counts_for_nothing(liar):
+    """An index that compiled code would follow anywhere."""
+    assert 0 <= liar < 3
+    with pytest.raises(_check.ArgumentError, match="arm must be an integer from 0 to 2, got"):
+        _check.index("arm", liar, 3)
+    with pytest.raises(_check.ArgumentError, match="dim must be an integer"):
+        _check.integer("dim", liar, least=1, most=100)
+    honest = _check.index("arm", Liar(2), 3)
+    assert (type(honest), honest) == (int, 2)
+
+
+def test_what_a_word_says_of_itself_counts_for_nothing():
+    with pytest.raises(_check.ArgumentError, match="scale must be one of a, b, got 'x'"):
+        _check.choice("scale", LyingText("x"), ["a", "b"])
+    for wrong in (None, 1, b"a", ["a"], np.array(["a", "b"])):
+        with pytest.raises(_check.ArgumentError, match="scale must be one of a, b, got"):
+            _check.choice("scale", wrong, ["a", "b"])
+
+
+def test_durations_are_no_numbers():
+    """NumPy counts them among its integers."""
+    for check in (lambda value: _check.number("x", value), lambda value: _check.integer("x", value, least=0)):
+        with pytest.raises(_check.ArgumentError, match="x must be a"):
+            check(np.timedelta64(1))
+
+
+def test_what_was_received_is_said_in_one_line():
+    assert "\n" not in _check.short(np.ones((50, 50)))
+    with pytest.raises(_check.ArgumentError) as caught:
+        _check.number("x", np.ones((50, 50)))
+    assert "\n" not in str(caught.value)
+
+
 def test_an_error_crosses_processes_whole():
     error = _check.ArgumentError("runs", "must be an integer >= 1, got 0")
     again = pickle.loads(pickle.dumps(error))

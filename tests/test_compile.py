@@ -89,8 +89,8 @@ def test_the_next_process_finds_what_was_compiled_in_the_cache():
         "for policy in (sb.LinTS(), sb.Greedy()):\n"
         "    agent = sb.Agent(policy, contexts=problem.features, noise_std=1.0, theta_bound=1.0)\n"
         "    agent.learn(agent.decide(context=0), 1.0)\n"
-        "from solid_bandits.agent import _decide, _hold, _learn\n"
-        "for one in (_loop, _hold, _decide, _learn):\n"
+        "from solid_bandits.agent_kernels import decide, hold, learn\n"
+        "for one in (_loop, hold, decide, learn):\n"
         "    print(sum(one.stats.cache_hits.values()), sum(one.stats.cache_misses.values()))\n"
     )
 

@@ -12,6 +12,7 @@ import pytest
 from solid_bandits import _files
 
 ATTACKS = Path(__file__).parents[1] / "attacks"
+sys.path.append(str(ATTACKS))
 
 
 def attack(name):
@@ -134,3 +135,16 @@ def test_pairs_of_writers(monkeypatch):
 def test_kills():
     rows = attack("kills").attack(compare=2, reproduce=0, saves=40, seed=0)
     assert [failed for _, _, failed in rows] == [0, 0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asks for the flags of a file as POSIX has them")
+def test_only_files_that_may_be_written_to_are_flushed(tmp_path, monkeypatch):
+    """Windows refuses to flush what was opened for reading."""
+    import fcntl
+
+    modes = []
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: modes.append(fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE)
+    )
+    _files.write_text(tmp_path / "a.txt", "text")
+    assert modes == [os.O_RDWR]

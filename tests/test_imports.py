@@ -12,27 +12,33 @@ ROOT = Path(solid_bandits.__file__).parent
 # From the bottom to the top: a module imports from its own layer's package and from the layers below. A name stands
 # for a module or for a package with all that is in it; of two that fit, the longer one counts.
 LAYERS = [
-    ["_types", "_sources", "_inlined", "_waiting"],
+    ["_types", "_sources", "_inlined", "_waiting", "_extras"],
     ["_check", "_words", "_files", "_cache"],
-    ["statistics", "_compile"],
-    ["_dispatch", "results", "stream", "workers", "setting"],
+    ["statistics", "_compile", "results_format"],
+    ["_bar", "_dispatch", "results", "summary", "stream", "workers", "setting", "logs", "decision"],
     ["linalg", "confidence"],
     ["alternatives", "problem"],
     ["allocation", "estimation", "problems", "bounds"],
-    ["kernels"],
+    ["kernels", "theorems"],
     ["policies"],
-    ["agent_file", "loop"],
+    ["agent_file", "loop", "agent_kernels", "offer"],
+    ["gpu", "streams"],
     ["agent", "simulation"],
+    ["live"],
+    ["client_calls"],
+    ["client"],
+    ["ope"],
     ["experiments"],
     ["report"],
+    ["service"],
     ["cli"],
     ["__main__"],
 ]
 LAYER_OF = {name: place for place, layer in enumerate(LAYERS) for name in layer}
 
 # What shows results and what solves the lower bound, without what plays.
-LIGHT = ["statistics", "report", "bounds"]
-LIGHT_MODULES = ["results", "experiments.names", "experiments.outcomes"]
+LIGHT = ["statistics", "report", "bounds", "logs"]
+LIGHT_MODULES = ["client", "results", "experiments.names", "experiments.outcomes"]
 
 
 def modules():

@@ -17,7 +17,7 @@ from numba.core.codegen import JITCodeLibrary
 from solid_bandits import _cache
 from solid_bandits._compile import INLINED, Kernel, jit, jit_allocating, jit_part, own_jit
 from solid_bandits._inlined import PIPELINE, InlinedOnly, _InlinedLibrary
-from solid_bandits.agent import _Held, _HeldType
+from solid_bandits.agent_kernels import Held, HeldType
 
 needs_pipeline = pytest.mark.skipif(PIPELINE is None, reason="numba's own pipeline is in use")
 
@@ -126,18 +126,21 @@ def test_types_show_what_they_are_made_of():
         == f"({__name__}.Point(float64, float64), int64)"
     )
     assert made_of == [Point]
-    held = _HeldType([("agent", numba.typeof(Pair(1.0, 2)))])
+    held = HeldType([("agent", numba.typeof(Pair(1.0, 2)))])
     made_of = []
-    assert _cache._words(held, made_of) == f"solid_bandits.agent._HeldType({__name__}.Pair(float64, int64))"
-    assert made_of == [_HeldType, Pair]
-    assert [_cache._home(one) for one in made_of] == ["solid_bandits.agent", __name__]
+    assert (
+        _cache._words(held, made_of)
+        == f"solid_bandits.agent_kernels.HeldType({__name__}.Pair(float64, int64))"
+    )
+    assert made_of == [HeldType, Pair]
+    assert [_cache._home(one) for one in made_of] == ["solid_bandits.agent_kernels", __name__]
 
 
 @relies_on("an agent that is held in one place keeps the arrays it was given")
 def test_what_is_held_is_the_same():
     @numba.njit
     def hold(agent):
-        return _Held(agent)
+        return Held(agent)
 
     @numba.njit
     def change(held):
@@ -265,3 +268,95 @@ def test_numbas_own_pipeline_gives_the_same_results(tmp_path):
 
 def test_the_pipeline_in_use_is_ours():
     assert PIPELINE is InlinedOnly
+
+
+class Holder(NamedTuple):
+    values: np.ndarray
+
+
+@own_jit
+def first_of(held, place):
+    return held.values[place]
+
+
+@own_jit
+def the_values(held):
+    return held.values
+
+
+@own_jit
+def sum_through(held):
+    return the_values(held).sum()
+
+
+@own_jit
+def chosen_sum(held):
+    return held.values[np.array([0, 1])].sum()
+
+
+@own_jit
+def chosen_in_a_row(held):
+    return held.values.reshape(1, 3)[0, np.array([0, 1])].sum()
+
+
+@own_jit
+def rest_of(held, first):
+    total = 0.0
+    for value in held.values[first:]:
+        total += value
+    return total
+
+
+@own_jit
+def doubled_in_place(held):
+    held.values[:] = 2.0 * held.values
+    return 0
+
+
+@relies_on(
+    "what a function calls and gives is told by its types, and `_nrt` may differ from compilation to compilation"
+)
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "counted"),
+    [
+        (first_of, (1,), False),
+        (the_values, (), True),
+        (sum_through, (), True),
+        (chosen_sum, (), True),
+        (chosen_in_a_row, (), True),
+        (rest_of, (1,), False),
+        (doubled_in_place, (), True),
+    ],
+)
+def test_only_kernels_that_make_nothing_go_without_counts(kernel, arguments, counted):
+    held = Holder(np.array([1.0, 2.0, 3.0]))
+
+    @numba.njit
+    def call(held, *arguments):
+        return kernel(held, *arguments)
+
+    result = call(held, *arguments)
+    assert np.array_equal(result, kernel.py_func(Holder(np.array([1.0, 2.0, 3.0])), *arguments))
+    del result
+    before = sys.getrefcount(held.values)
+    for _ in range(100):
+        call(held, *arguments)
+    after = sys.getrefcount(held.values)
+    assert after == before
+    (compiled,) = kernel.dispatcher.overloads.values()
+    assert (
+        "NRT_incref" in compiled.library.get_llvm_str()
+        or "NRT_allocate" in str(compiled.library.get_llvm_str())
+    ) == counted
+
+
+def test_an_index_out_of_bounds_is_an_error():
+    @numba.njit
+    def call(held, place):
+        return first_of(held, place)
+
+    held = Holder(np.array([1.0, 2.0]))
+    assert call(held, 1) == call(held, -1) == 2.0
+    for place in (2, -3, 10**9):
+        with pytest.raises(IndexError):
+            call(held, place)

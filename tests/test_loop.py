@@ -45,6 +45,30 @@ def test_being_watched_changes_nothing(policy):
         assert rows == []
 
 
+@pytest.mark.parametrize("policy", [sb.Solid(), sb.LinUCB(), sb.OAM()], ids=repr)
+def test_pulls_are_counted_and_change_nothing(policy):
+    problem, horizon = sb.problems.random(seed=5), 400
+    steps = checkpoints(horizon, 40)
+    alone = play(problem, policy, horizon, seed=1, run=2, steps=steps)
+    counted, rows = play_recorded(
+        problem, policy, horizon, seed=1, run=2, steps=steps, diagnostics=False, pulls=True
+    )
+    assert (counted.regret == alone.regret).all()
+    assert alone.pulls.size == 0
+    assert [row["step"] for row in rows] == steps.tolist()
+    pulls = np.array([row["pulls"] for row in rows])
+    assert (pulls.sum(axis=(1, 2)) == steps).all()
+    # Regret is what the pulls cost, and contexts come as they come.
+    assert (pulls * problem.gaps).sum(axis=(1, 2)) == pytest.approx(alone.regret)
+    contexts = [context for context, _ in zip_steps(problem, horizon)]
+    assert (pulls[-1].sum(axis=1) == np.bincount(contexts, minlength=problem.n_contexts)).all()
+
+
+def zip_steps(problem, horizon):
+    for _, step in zip(range(horizon), naive.environment(problem, 1, 2), strict=False):
+        yield step
+
+
 def test_what_solid_shows_is_what_it_is():
     """The statistic over all contexts by hand, and ω a distribution per context."""
     problem, horizon = sb.problems.random(seed=5), 200

@@ -4,9 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from solid_bandits.workers import MOST_DEATHS, Processes, Task, WorkersLostError
 
@@ -120,3 +122,17 @@ def until(condition, seconds=50):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_work_that_is_given_up_is_not_looked_for(monkeypatch):
+    """Closed while a task waits that no worker was given, as an interrupt may find it: no thread dies of it."""
+    died = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    tasks = [Task(place, time.sleep, (seconds,)) for place, seconds in enumerate([0.0, 60.0, 60.0])]
+    doing = Processes(2).do(tasks)
+    next(doing)
+    executor = get_reusable_executor(reuse=True)
+    executor._work_ids.put(10**9)
+    doing.close()
+    assert not [one for one in died if one.exc_type is KeyError]
+    assert executor._work_ids.empty()

@@ -6,19 +6,30 @@ from solid_bandits.policies.contract import DecisionPolicy
 DECISION = {
     "randucb": sb.RandUCB(),
     "randucb wide": sb.RandUCB(temperature=2, growth=1, ridge=3),
-    "randucb without draws": sb.RandUCB(temperature=0, growth=1),
+    "randucb without draws": sb.RandUCB(temperature=0, growth=1, ridge=0.2),
+    "vids": sb.VIDS(samples=16),
+    "vids with memory": sb.VIDS(samples=8, memory=17, ridge=0.5),
+    "streaming solid": sb.StreamingSolid(),
+    "streaming solid, no budget": sb.StreamingSolid(
+        budget=None, z0=5, initial_multiplier=20, fading=1, ridge=0.5
+    ),
     "linucb": sb.LinUCB(),
+    "linucb evidence": sb.LinUCB(ridge="evidence"),
     "linucb theorem": sb.LinUCB(radius="theorem", ridge=2.5),
     "linucb theorem, delta": sb.LinUCB(radius="theorem", delta=0.1, scale=0.3),
     "lints": sb.LinTS(),
     "lints paper": sb.LinTS(scale="paper", multiple=0.7, ridge=0.3),
     "lints votes": sb.LinTS(votes=8),
+    "lints evidence": sb.LinTS(ridge="evidence"),
     "epsilon-greedy": sb.EpsilonGreedy(epsilon=0.2),
+    "epsilon-greedy evidence": sb.EpsilonGreedy(epsilon=0.2, ridge="evidence"),
     "epsilon-greedy decaying": sb.EpsilonGreedy(epsilon=0.9, decay=0.4, ridge=0.5),
     "greedy": sb.Greedy(ridge=0.7),
+    "greedy evidence": sb.Greedy(ridge="evidence"),
 }
 CONTEXTUAL = {
     "solid": sb.Solid(),
+    "solid as printed": sb.Solid(bonus="theorem"),
     "solid random": sb.Solid.paper_random(n_arms=8),
     "solid without bonus": sb.Solid(bonus="none", z0=5, initial_multiplier=20),
     "solid plain bonus, resets": sb.Solid(bonus="plain", initial_multiplier=5, reset_at_phase=True),
@@ -51,7 +62,7 @@ def draws(policy):
         return policy.temperature > 0
     if isinstance(policy, sb.Solid):
         return policy.drawing == "sampling"
-    return isinstance(policy, sb.LinTS | sb.EpsilonGreedy | sb.AOIDS)
+    return isinstance(policy, sb.LinTS | sb.VIDS | sb.EpsilonGreedy | sb.AOIDS | sb.StreamingSolid)
 
 
 def takes_one_context(policy):

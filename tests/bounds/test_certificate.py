@@ -139,3 +139,42 @@ def test_information_of_the_certificate_is_the_limit_of_many_optimal_pulls(probl
     norms = np.einsum("ij,jk,ik->i", normals, inverse, normals)
     information = (problem.gaps[other] ** 2 / norms / (2 * problem.noise_std**2)).min()
     assert information == pytest.approx(1.0, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"allocation": np.ma.zeros((2, 3))}, "answer.allocation must be an array of numbers"),
+        ({"allocation": np.zeros((2, 3), dtype=complex)}, "answer.allocation must be an array of numbers"),
+        ({"allocation": np.zeros((3, 3))}, r"answer.allocation must have shape \(2, 3\), got \(3, 3\)"),
+        ({"lower": "0"}, "answer.lower must be a number"),
+        ({"upper": np.nan}, "answer.upper must be finite"),
+        ({"exploration_free": 1}, "answer.exploration_free must be True or False"),
+        ({"alternatives": None}, "answer.alternatives must be Alternatives"),
+    ],
+)
+def test_answers_made_by_hand_are_checked_before_they_are_proved(changes, message):
+    problem = toy()
+    with pytest.raises(ValueError, match=message):
+        verify(problem, replace(lower_bound(problem), **changes))
+
+
+@pytest.mark.parametrize("field", ["contexts", "arms"])
+def test_alternatives_are_of_whole_pairs(field):
+    problem = toy()
+    bound = lower_bound(problem)
+    spoilt = np.full(len(bound.alternatives.weights), 0.5)
+    with pytest.raises(ValueError, match=f"answer.alternatives.{field} must be integers"):
+        verify(problem, replace(bound, alternatives=replace(bound.alternatives, **{field: spoilt})))
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "toy", [[1.0]], np.zeros((2, 3, 3))])
+def test_what_is_no_problem_or_no_answer_is_refused(wrong):
+    for program in (lower_bound, pure_exploration, lambda problem: lower_bound_at(problem, 10.0)):
+        with pytest.raises(ValueError, match="problem must be a Problem, got"):
+            program(wrong)
+    with pytest.raises(ValueError, match="answer must be a LowerBound"):
+        verify(toy(), wrong)
+    if wrong is not None:
+        with pytest.raises(ValueError, match="warm_start must be a LowerBound, got"):
+            lower_bound(toy(), warm_start=wrong)

@@ -14,7 +14,7 @@ from solid_bandits.problem import Problem
 from solid_bandits.problems import random
 
 FILE = Path(__file__).parents[2] / "attacks" / "brackets.py"
-sys.path.insert(0, str(FILE.parent))
+sys.path.append(str(FILE.parent))
 
 import brackets  # noqa: E402
 

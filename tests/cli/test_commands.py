@@ -138,17 +138,27 @@ BAD = [
     (["compare", "toy", "--horizon", "many"], "--horizon"),
     (["compare", "toy", "--noise-std", "0"], "noise_std must be > 0, got 0"),
     (["compare", "toy", "--xi", "2"], "xi is 2"),
-    (["compare", "toy", "--arms", "4"], "--arms belongs to the random problem, got 4 for toy; leave it out"),
+    (
+        ["compare", "toy", "--arms", "4"],
+        "--arms belongs to random, gaussian, sparse, joint, got 4 for toy; leave it out",
+    ),
     (["compare", "random", "--density", "1.5"], "density must be > 0 and <= 1, got 1.5"),
     (["compare", "random", "--problem-seed", "-1"], "seed must be an integer >= 0, got -1"),
-    (["compare", "toyy"], "problem must be toy, random, or the name of an .npz file, got 'toyy'"),
+    (
+        ["compare", "toyy"],
+        "problem must be toy, random, end-of-optimism, jester, gaussian, sparse, joint, or the name of an .npz file, "
+        "or of a .csv or .parquet file of data, got 'toyy'; did you mean 'toy'?",
+    ),
     (["compare", "none.npz"], "problem file 'none.npz' cannot be read"),
     (["compare", "toy", "--polcy", "solid"], "--polcy"),
     (["compare"], "problem"),
     (["compair", "toy"], "compair"),
     (["bound", "toy", "--tol", "0"], "tol must be >= 1e-10 and <= 0.5, got 0"),
     (["compare", "toy", "--policy", "ossb"], "OSSB takes one context, got 2; "),
-    (["bound", "toy", "--arms", "3"], "--arms belongs to the random problem, got 3 for toy; leave it out"),
+    (
+        ["bound", "toy", "--arms", "3"],
+        "--arms belongs to random, gaussian, sparse, joint, got 3 for toy; leave it out",
+    ),
 ]
 
 
@@ -275,3 +285,42 @@ def test_help_answers_without_loading_the_compiler():
         [sys.executable, "-m", "solid_bandits", "--help"], capture_output=True, text=True, check=True
     )
     assert "compare" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["end-of-optimism", "--xi", 0.2], lambda: sb.problems.end_of_optimism(xi=0.2)),
+        (
+            ["gaussian", "--arms", 3, "--dim", 2, "--drift", 0.01],
+            lambda: sb.streams.gaussian(3, 2, drift=0.01),
+        ),
+        (["sparse", "--dim", 5, "--density", 0.5], lambda: sb.streams.sparse(dim=5, density=0.5)),
+        (
+            ["joint", "--context-dim", 2, "--availability", 0.7],
+            lambda: sb.streams.joint(context_dim=2, availability=0.7),
+        ),
+    ],
+    ids=lambda one: one[0] if isinstance(one, list) else "",
+)
+def test_every_problem_and_stream_can_be_named(monkeypatch, capsys, tmp_path, arguments, problem):
+    out = tmp_path / "out"
+    chosen = ["--policy", "linucb(scale=0.5)", "--policy", "greedy"]
+    status, *_ = run(monkeypatch, capsys, "compare", *arguments, *chosen, *QUICK, "--out", out)
+    assert status == 0
+    policies = {"LinUCB (scale=0.5)": sb.LinUCB(scale=0.5), "Greedy": sb.Greedy()}
+    same = sb.simulate(problem(), policies, 40, runs=4, jobs=1)
+    assert sb.Results.load(out).table.equals(same.table)
+
+
+def test_jester_is_looked_for_where_it_is_said_to_be(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    status, _, error = run(monkeypatch, capsys, "compare", "jester", "--source", "nowhere.zip")
+    assert (status, error.count("\n")) == (2, 1)
+    assert "nowhere.zip" in error
+
+
+def test_a_stream_has_no_bound(monkeypatch, capsys):
+    status, _, error = run(monkeypatch, capsys, "bound", "gaussian")
+    assert (status, error.count("\n")) == (2, 1)
+    assert "got 'gaussian'; streams are for compare and summarise" in error

@@ -232,7 +232,7 @@ def test_bad_arguments_are_one_line_and_leave_nothing(tmp_path, monkeypatch):
         nobody = f"127.0.0.1:{free.getsockname()[1]}"
     (tmp_path / "file").touch()
     for arguments, message in [
-        ([], "experiment is missing; give all, a .toml file, or one of toy, random"),
+        ([], "experiment is missing; give all, a .toml file, or one of toy, toy-pulls, random"),
         (["tyo"], "got 'tyo'; did you mean 'toy'?"),
         (["toy", "--scale", "huge"], "scale must be one of quick, paper, got 'huge'"),
         ([path, "--backend", "slurm"], "backend must be one of local, dask, got 'slurm'"),

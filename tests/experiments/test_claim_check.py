@@ -20,6 +20,7 @@ PARTS = {"small": ["A", "B", "C"], "large": ["A", "B"]}
         claim_of("growing", beside=("B",), at=1),
         claim_of("gap grows", against=("B",), parts=("large", "small")),
         claim_of("allocation", policies=(), arm=(0, 2)),
+        claim_of("more", metric="pulls", arm=(0, 1), against=("B",)),
     ],
 )
 def test_good_claims_pass(claim):
@@ -79,6 +80,10 @@ def test_good_claims_pass(claim):
         (
             claim_of("allocation", policies=(), arm=(0, -1)),
             r"arm must be two integers >= 0, got -1 at index 1",
+        ),
+        (
+            claim_of("less", metric="pulls", against=("B",)),
+            r"arm must be \[context, arm\], counted from 0, for metric 'pulls', got None",
         ),
         (claim_of("less", against=("B",), arm=(0, 0)), r"arm must be left out, .*, got \(0, 0\)"),
     ],

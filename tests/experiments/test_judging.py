@@ -168,7 +168,7 @@ def test_what_is_the_same_in_every_run_is_not_testable(rule, values):
     results = from_finals(A=values, B=values, C=values + 1)
     claim = claim_of(rule, against=OTHERS[RULES[rule].against], parts=("x", "y"))
     verdict = verdict_of(claim, x=results, y=results)
-    if rule == "factor below" and not values.any():  # no regret at all: 0 / 0
+    if rule in ("factor below", "in proportion") and not values.any():  # no regret at all: 0 / 0
         assert verdict.answer is UNDECIDED
         return
     assert verdict.answer is NOT_TESTABLE
@@ -677,3 +677,45 @@ def test_false_alarms_of_grows_more():
     # The delta method is an approximation, good to far less than the tolerance at 40 runs.
     share = share_decided(claim_of("grows more", against=("B",)), alike, seed=25)
     assert abs(share - 0.05) < 4 * math.sqrt(0.05 * 0.95 / SETS)
+
+
+def pulled(**counts) -> Results:
+    """Policy -> pulls of arm (0, 1), one per run."""
+    rows = [
+        {"policy": policy, "run": run, "step": HORIZON, "pulls": [[HORIZON - int(value), int(value)]]}
+        for policy, values in counts.items()
+        for run, value in enumerate(values)
+    ]
+    curves = {policy: np.ones((len(values), len(STEPS))) for policy, values in counts.items()}
+    return from_curves(curves, diagnostics=pl.DataFrame(rows))
+
+
+def test_pulls_of_an_arm_are_compared_and_named():
+    few, many = noisy(20, spread=3).round(), noisy(200, spread=20, seed=1).round()
+    claim = claim_of("more", metric="pulls", arm=(0, 1), against=("B",))
+    one = verdict_of(claim, pulled(A=many, B=few))
+    assert one.answer is CONFIRMED
+    assert "pulls (a₂ in x₁) of A - pulls (a₂ in x₁) of B" in one.comparisons[0].what
+    assert "pulls of the arm that is named up to the end" in one.rule
+    share = claim_of("below", metric="pull share", arm=(0, 1), margin=0.1)
+    assert verdict_of(share, pulled(A=few)).answer is CONFIRMED
+    assert verdict_of(share, pulled(A=many)).answer is REFUTED
+
+
+@pytest.mark.parametrize(
+    ("factor", "spread", "answer"),
+    [(10, 1, CONFIRMED), (6, 0.5, CONFIRMED), (2, 1, REFUTED), (50, 1, REFUTED), (5.1, 8, UNDECIDED)],
+)
+def test_in_proportion_is_a_factor_give_or_take_two(factor, spread, answer):
+    first, last = from_finals(A=noisy(10)), from_finals(A=noisy(10 * factor, spread=spread * factor, seed=1))
+    one = verdict_of(claim_of("in proportion", margin=10), first, last)
+    assert one.comparisons[0].estimate.value == pytest.approx(factor)
+    assert one.answer is answer
+
+
+def test_in_proportion_without_numbers_is_undecided():
+    missing = claim_of("in proportion", metric="wait", arm=(0, 1), margin=10)
+    assert verdict_of(missing, from_finals(A=noisy(10)), from_finals(A=noisy(20))).answer is UNDECIDED
+    assert (
+        verdict_of(claim_of("in proportion", margin=10), *[from_finals(A=[3.0])] * 2).answer is NOT_TESTABLE
+    )

@@ -1,5 +1,8 @@
 """An experiment under several readings of SOLID: played once under each, judged once under each, and ranked."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -103,7 +106,8 @@ def test_the_ranking_is_that_of_the_plan():
     random = outcome_of("random", ("Section 6", (CONFIRMED, CONFIRMED, REFUTED, CONFIRMED)))
     jester = outcome_of("jester", ("Appendix", (REFUTED, REFUTED, REFUTED, CONFIRMED)))
     own = outcome_of("mine", ("me", (REFUTED, REFUTED, REFUTED, CONFIRMED)))
-    found = ranking([toy, random, jester, own])
+    later = outcome_of("toy-pulls", ("Section 6", (REFUTED, REFUTED, REFUTED, CONFIRMED)))
+    found = ranking([toy, random, jester, own, later])
     assert [(one.reading, one.sum) for one in found] == [
         ("plain", 3),
         ("local", 2),
@@ -123,6 +127,14 @@ def test_there_may_be_nothing_to_rank():
 def test_all_but_jester_are_played_under_all_readings():
     for name in ALL:
         assert load(name, "quick").readings == READINGS
+
+
+def test_the_default_is_what_the_rule_chose():
+    """Over the runs of docs/reproduction.md; the page says by how much."""
+    page = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    (chosen,) = set(re.findall(r"the paper.s reading is .(\w+).,", page))
+    assert sb.Solid().bonus == sb.Solid.paper_random(8).bonus == chosen
+    assert sb.Solid.theory(1.0).bonus == "theorem"
 
 
 TOML = """

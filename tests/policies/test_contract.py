@@ -21,7 +21,7 @@ from solid_bandits.policies.catalogue import CLASSES
 from solid_bandits.policies.state import fill_state, state_to_plain
 from solid_bandits.setting import make_setting, make_table
 from solid_bandits.stream import POLICY, make_stream
-from variants import DECISION, ONE_CONTEXT, POLICIES, TABLE, draws, fitting, takes_one_context
+from variants import DECISION, ONE_CONTEXT, POLICIES, TABLE, draws, fitting, is_decision, takes_one_context
 
 every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
 decision_policies = pytest.mark.parametrize("policy", DECISION.values(), ids=list(DECISION))
@@ -69,10 +69,26 @@ BAD = {
         "reset_at_phase": ["no", 1, None],
         "form": ["theory", None],
     },
+    sb.StreamingSolid: {
+        "z0": [0, -1, math.inf],
+        "initial_multiplier": [-1, 1001, math.nan],
+        "max_multiplier": [-1, math.inf],
+        "policy_step": [-1, math.nan],
+        "multiplier_step": [-1, math.inf],
+        "budget": [-0.5, math.nan, "all"],
+        "fading": [0, 1.5, math.nan],
+        "threshold_scale": [-1, math.nan],
+        "ridge": [0, -1, math.nan, "evidence"],
+    },
     sb.RandUCB: {
         "temperature": [-1, math.nan, "hot"],
         "growth": [-0.1, math.inf],
-        "ridge": [0, -1, math.nan],
+        "ridge": [0, -1, math.nan, "small"],
+    },
+    sb.VIDS: {
+        "samples": [1, 0, 2.5, True],
+        "memory": [-1, 1.5],
+        "ridge": [0, "evidnce"],
     },
     sb.OAM: {"epsilon": [-1, math.nan], "resolve_every": [0, 1.5, True, "1"], "ridge": [0]},
     sb.AOIDS: {"learning_rate": [-1, math.inf], "ridge": [0, math.nan]},
@@ -88,7 +104,7 @@ BAD = {
         "radius": ["papr", None],
         "scale": [-1, math.nan],
         "delta": [0, 1.5, math.nan],
-        "ridge": [0, math.inf],
+        "ridge": [0, math.inf, "paper"],
     },
     sb.LinTS: {
         "scale": ["posteror", 1.0],
@@ -98,7 +114,7 @@ BAD = {
     },
     sb.EpsilonGreedy: {"epsilon": [-0.1, 1.1, math.nan], "decay": [-1, math.inf], "ridge": [0]},
     sb.UCB1: {"scale": [-1, math.nan]},
-    sb.Greedy: {"ridge": [-2, 0, math.nan]},
+    sb.Greedy: {"ridge": [-2, 0, math.nan, "none"]},
 }
 
 
@@ -123,6 +139,10 @@ def test_bad_parameters_are_named(kind, name, value):
 def test_parameters_that_do_not_go_together_are_named():
     with pytest.raises(ValueError, match=r"^test must be 'likelihood-ratio' with form='theorem'"):
         sb.Solid(form="theorem", test="oam")
+    with pytest.raises(
+        ValueError, match=r"^ridge must be a number > 0 with radius='theorem', got 'evidence'"
+    ):
+        sb.LinUCB(radius="theorem", ridge="evidence")
     with pytest.raises(ValueError, match="did you mean 'theorem'"):
         sb.Solid(form="theorm")
 
@@ -162,6 +182,20 @@ def test_a_bound_on_theta_is_asked_for_by_those_who_need_it(policy):
     setting, table = make_setting(3, 1.0), make_table(np.eye(3)[None])
     if needs_bound(policy):
         with pytest.raises(ValueError, match=f"^theta_bound must be .* for {type(policy).__name__}"):
+            contract.start(policy, setting, table, make_stream(0, 0, POLICY))
+    else:
+        contract.start(policy, setting, table, make_stream(0, 0, POLICY))
+
+
+def needs_noise(policy):
+    return not is_decision(policy) or (isinstance(policy, sb.LinUCB) and policy.radius == "theorem")
+
+
+@every_policy
+def test_sigma_is_asked_for_by_those_who_need_it(policy):
+    setting, table = make_setting(3, None, 1.0), make_table(np.eye(3)[None])
+    if needs_noise(policy):
+        with pytest.raises(ValueError, match=f"^noise_std must be .* for {type(policy).__name__}.*RandUCB"):
             contract.start(policy, setting, table, make_stream(0, 0, POLICY))
     else:
         contract.start(policy, setting, table, make_stream(0, 0, POLICY))

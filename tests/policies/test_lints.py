@@ -24,7 +24,7 @@ def test_draws_have_the_covariance_of_the_posterior(ridge, spread):
     count = 40_000
     draws, stream = np.empty((count, 4)), make_stream(0, 0, POLICY)
     for row in draws:
-        sample_theta(estimator, spread, row, stream)
+        sample_theta(estimator, spread, 0.0, row, stream)
     covariance = spread**2 * np.linalg.inv(V)
     theta = np.linalg.solve(V, features.T @ rewards)
     assert (np.abs(draws.mean(axis=0) - theta) < 5 * np.sqrt(np.diag(covariance) / count)).all()

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import solid_bandits as sb
-from solid_bandits.agent_file import _fingerprint
+from solid_bandits.agent_file import OWNER, _fingerprint
 from solid_bandits.policies import naming
 from solid_bandits.policies.naming import by_name, find, import_policies
 
@@ -253,9 +253,7 @@ def test_an_agents_file_does_not_import_a_module(module, tmp_path):
 
     def is_refused(kind):
         content["policy"] = {"kind": kind}
-        content["state_of"] = _fingerprint(
-            {name: content[name] for name in ("policy", "setting", "contexts")}
-        )
+        content["state_of"] = _fingerprint({name: content[name] for name in OWNER})
         path.write_text(json.dumps(content))
         with pytest.raises(ValueError, match=r"policy.kind must be one of "):
             sb.Agent.load(path)

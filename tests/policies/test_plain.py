@@ -119,7 +119,7 @@ def test_an_arm_that_is_none_is_refused(arm):
     [
         (Fixed, r"must be an object, got the class Fixed; give Fixed\(\)"),
         (object(), r"must be a policy such as Solid\(\), or an object with act and update, got <object"),
-        (None, "must be a policy"),
+        (7, "must be a policy"),
     ],
 )
 def test_what_is_no_policy_is_refused(policy, message):

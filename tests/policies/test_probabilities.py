@@ -18,7 +18,7 @@ from scipy.stats import binom, norm
 
 import solid_bandits as sb
 from agents import CERTAIN, DECISION, ONE_CONTEXT, TABLE, make_agent, offer
-from solid_bandits.policies.randucb import RandUCBParams, share_envelope
+from solid_bandits.policies.randucb import Width, share_envelope
 from solid_bandits.policies.solid.drawing import DRAWINGS, draw, draw_probabilities
 from solid_bandits.policies.solid.state import SolidState
 from solid_bandits.stream import normal, uniform
@@ -58,14 +58,14 @@ class Bench:
         decide, held = agent._decide, agent._held
         saved = words.copy()
         out = np.zeros(len(arms))
-        _, _, known = decide(held, place, arms, mask, out)
+        _, _, known = decide(held, place, arms, mask, out, *agent._mixing)
         probabilities = out.copy()
         if agent._certain or (known and out.max() == 1.0):
             count = FEWER
         counts = [0] * len(arms)
         for _ in range(count):
             words[:] = saved
-            counts[decide(held, place, arms, mask, out)[0]] += 1
+            counts[decide(held, place, arms, mask, out, *agent._mixing)[0]] += 1
         words[:] = saved
         if known:
             assert np.array_equal(out, probabilities)  # they say nothing of the stream
@@ -163,8 +163,8 @@ def test_certain_arms(name):
         agent, place, arms, mask = random_agent(name, rng)
         assert "stream" not in agent._compiled.state._fields  # nothing to draw from
         counts, probabilities = Bench(agent).draws(place, arms, mask, FEWER)
-        assert probabilities is None
         assert (counts > 0).sum() == 1
+        assert probabilities.tolist() == (counts > 0).astype(float).tolist()
         asked = {"context": place} if name in TABLE else {"features": arms, "available": mask}
         decision = agent.decide(**asked)
         assert counts[decision.arm] == FEWER
@@ -180,7 +180,7 @@ def votes_of(agent, arms, mask, draws):
     votes, drawn = np.zeros((draws, len(arms))), np.zeros(draws, dtype=int)
     for i in range(draws):
         bench.words[:] = saved
-        drawn[i], _, known = agent._decide(agent._held, 0, arms, mask, votes[i])
+        drawn[i], _, known = agent._decide(agent._held, 0, arms, mask, votes[i], *agent._mixing)
         assert known
     bench.words[:] = saved
     return votes, np.eye(len(arms))[drawn]
@@ -373,9 +373,8 @@ def test_randucb_shares_the_envelope():
 def shares_of(means, norms, temperature=1.0, growth=0.0, step=5, available=None):
     out = np.zeros(len(means))
     mask = np.ones(len(means), dtype=bool) if available is None else np.array(available)
-    share_envelope(
-        RandUCBParams(temperature, growth, 1.0), 1.0, step, *map(np.array, (means, norms)), mask, out
-    )
+    width = Width(1.0, 0.0, growth * math.log(step), temperature)
+    share_envelope(width, *map(np.array, (means, norms)), mask, out)
     return out.tolist()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import drive
 import solid_bandits as sb
-from solid_bandits.policies.state import fill_state, state_to_plain
+from solid_bandits.policies.state import check_evidence, fill_state, state_to_plain
 
 
 def played(policy=None, problem=None, steps=40):
@@ -153,3 +153,53 @@ def test_a_ridge_that_is_not_set_yet_is_a_state_like_any_other():
     plain = state_to_plain(agent.state)
     assert not np.any(plain["estimator"]["weights"])
     fill_state(agent.state, plain)
+
+
+EVIDENCE = {
+    "a negative weight": (changed("evidence.weights", entry(0, value=-1.0)), r"state\.evidence\.triangle"),
+    "no triangle": (changed("evidence.triangle", entry(1, 0, value=0.5)), r"state\.evidence\.triangle"),
+    "no ridge": (changed("evidence.ridge", lambda _: 0.0), r"state\.evidence\.ridge"),
+    "a ridge above its start": (changed("evidence.ridge", lambda _: 1e9), r"state\.evidence\.ridge"),
+    "a negative residual": (changed("evidence.residual", lambda _: -1.0), r"state\.evidence\.ridge"),
+    "other rewards": (
+        changed("evidence.weights", lambda weights: [1e6 * weight for weight in weights]),
+        r"state\.estimator must be that of state\.evidence",
+    ),
+    "another ridge": (
+        lambda plain: (put(plain, "evidence.ridge", 1e-9), put(plain, "evidence.weights", [0.0] * 3)),
+        r"state\.estimator must be that of state\.evidence",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EVIDENCE)
+def test_evidence_that_the_estimator_does_not_follow_from_is_refused(case):
+    change, message = EVIDENCE[case]
+    agent, problem = played(sb.RandUCB()), sb.problems.toy()
+    plain = json.loads(json.dumps(state_to_plain(agent.state)))
+    other = drive.begin(sb.RandUCB(), problem, 400)
+    fill_state(other.state, plain)
+    check_evidence(other)  # as it was
+    change(plain)
+    fill_state(other.state, plain)
+    with pytest.raises(ValueError, match=message):
+        check_evidence(other)
+
+
+def test_evidence_before_the_first_reward():
+    agent = drive.begin(sb.RandUCB(), sb.problems.toy(), 400)
+    check_evidence(agent)
+    agent.state.evidence.weights[0] = 1.0
+    with pytest.raises(ValueError, match="before the first reward"):
+        check_evidence(agent)
+
+
+def test_evidence_with_offsets_passes():
+    """What rounding does to a triangle at a condition of 1e17 is no reason to refuse it."""
+    rng = np.random.default_rng(0)
+    agent = sb.Agent(sb.RandUCB(), dim=3)
+    for step in range(300):
+        arms = np.column_stack([np.full(4, 1.7e9 + step), rng.normal(size=(4, 2)) + 1e4])
+        decision = agent.decide(arms)
+        agent.learn(decision, rng.normal())
+    check_evidence(agent._compiled)

@@ -217,7 +217,7 @@ def test_a_missing_file_is_named(tmp_path):
         sb.problems.jester(tmp_path / "absent.zip")
     with pytest.raises(ValueError, match=r"holds no Jester ratings; put jester-data-1\.zip there"):
         sb.problems.jester(tmp_path)
-    with pytest.raises(ValueError, match="source is 5; give the path"):
+    with pytest.raises(ValueError, match="source must be a path, got 5"):
         sb.problems.jester(5)
 
 

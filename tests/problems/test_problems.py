@@ -59,3 +59,8 @@ def test_impossible_sizes_end_with_a_message():
     for bad in ({"n_arms": 1}, {"dim": 1}, {"n_contexts": 0}, {"density": 0}, {"density": 1.5}, {"seed": -1}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             sb.problems.random(**bad)
+
+
+def test_more_features_than_memory_are_refused_before_they_are_drawn():
+    with pytest.raises(ValueError, match="n_arms must leave n_contexts \\* n_arms \\* dim at most"):
+        sb.problems.random(n_contexts=100, n_arms=10**9, dim=5)

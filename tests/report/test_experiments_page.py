@@ -19,7 +19,8 @@ from solid_bandits.experiments.outcome import Answer, Claim, Comparison, Outcome
 from solid_bandits.report import palette
 from solid_bandits.report.experiments_page import write_experiments_page
 from solid_bandits.report.experiments_page.data import MOST_CHECKPOINTS, experiments_data
-from solid_bandits.results import COLUMNS, Results
+from solid_bandits.results import Results
+from solid_bandits.results_format import COLUMNS
 from solid_bandits.statistics.estimate import UNKNOWN, Estimate
 from solid_bandits.statistics.measures import measures
 

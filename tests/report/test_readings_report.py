@@ -113,6 +113,33 @@ def test_the_document_opens_with_what_holds_under_which_reading(toy):
         assert escaped(words) in text
 
 
+def test_the_first_screen_says_what_holds_and_what_the_reading_changes(toy, monkeypatch):
+    screen = document([toy], {}).split("## What holds")[0]
+    assert "**1 of the paper’s 1 sentences that can be judged hold**, 0 do not, 0 are undecided" in screen
+    assert "(figures/toy.png)" in screen
+    assert "**Does not hold under theorem**: nothing." in screen
+    assert "as printed" not in screen.split("Does not hold")[1]
+    monkeypatch.setattr(
+        "solid_bandits.report.readings.default_reading", lambda given: "local" if given else ""
+    )
+    screen = document([toy], {}).split("## What holds")[0]
+    assert "**0 of the paper’s 1 sentences that can be judged hold**, 1 do not" in screen
+    assert "a rule committed before the runs chose" not in screen
+    for title in ("Does not hold under local", "Holds as printed, not under local"):
+        assert f"**{title}**\n\n- SOLID beats LinUCB. (toy 1)\n" in screen
+    assert "**Holds under local, not as printed**: nothing." in screen
+
+
+def test_sentences_of_later_do_not_count_and_are_marked(toy):
+    later = outcome_with(["SOLID"], name="toy-pulls")
+    assert ranking([toy, later]) == ranking([toy])
+    text = document([toy, later], {})
+    assert "| toy-pulls 1 † |" in text
+    assert "| toy 1 |" in text
+    assert "†: added after the rule was committed" in text
+    assert "†" not in document([toy], {})
+
+
 def test_the_numbers_name_their_reading(toy):
     text = document([toy], {})
     heads = "| claim | reading | number | estimate \\[interval\\] | says |"

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 
 from made import from_curves
@@ -47,3 +48,34 @@ def test_late_share_of_known_curves():
     assert share["linear"] == pytest.approx(0.5, abs=1e-3)
     assert share["log"] == pytest.approx(math.log(2) / math.log(50_000), rel=1e-2)
     assert share["none"] == 0
+
+
+def with_pulls():
+    """Two runs of A at 100, 500 and 1000 steps, two contexts with two arms."""
+    counts = {
+        0: [[[90, 2], [8, 0]], [[450, 9], [41, 0]], [[900, 10], [90, 0]]],
+        1: [[[80, 12], [8, 0]], [[400, 60], [40, 0]], [[800, 110], [90, 0]]],
+    }
+    rows = [
+        {"policy": "A", "run": run, "step": step, "pulls": pulls}
+        for run, of_run in counts.items()
+        for step, pulls in zip((100, 500, 1000), of_run, strict=True)
+    ]
+    return from_curves({"A": np.zeros((2, 8)), "B": np.zeros((2, 8))}, diagnostics=pl.DataFrame(rows))
+
+
+def test_metrics_of_an_arm():
+    results = with_pulls()
+    assert METRICS["pulls"].values(results, "A", 1.0, (0, 1)).tolist() == [10, 110]
+    assert METRICS["pulls"].values(results, "A", 0.5, (0, 1)).tolist() == [9, 60]
+    assert METRICS["pull share"].values(results, "A", 0.5, (1, 0)) == close([0.082, 0.08])
+    assert METRICS["wait"].values(results, "A", 1.0, (0, 1)).tolist() == [1000, 100]
+    assert METRICS["wait"].values(results, "A", 1.0, (0, 0)).tolist() == [100, 100]
+    # Never ten of them: as long as there are checkpoints.
+    assert METRICS["wait"].values(results, "A", 0.5, (1, 1)).tolist() == [500, 500]
+    for name in ("pulls", "pull share", "wait"):
+        assert METRICS[name].of_arm
+        assert METRICS[name].values(results, "B", 1.0, (0, 0)) is None
+        assert METRICS[name].values(from_curves({"A": np.zeros((2, 8))}), "A", 1.0, (0, 0)) is None
+        with pytest.raises(ValueError, match=r"of 2 contexts and 2 arms, got \[0, 2\]"):
+            METRICS[name].values(results, "A", 1.0, (0, 2))

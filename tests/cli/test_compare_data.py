@@ -1,0 +1,149 @@
+"""`solid-bandits compare` on files of data: what it writes, and one line for what will not do, with nothing written."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import solid_bandits as sb
+from solid_bandits import cli
+
+FRAME = pl.DataFrame(
+    {
+        "x": np.linspace(-1, 1, 40),
+        "gain_a": np.linspace(0, 1, 40),
+        "gain_b": np.linspace(1, 0, 40),
+        "kind": ["good", "bad"] * 20,
+        "open_a": [1, 1, 0, 1] * 10,
+        "open_b": [1, 0, 1, 1] * 10,
+    }
+)
+
+
+def run(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr("sys.argv", ["solid-bandits", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    captured = capsys.readouterr()
+    return ended.value.code, captured.out, captured.err
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    FRAME.write_csv("data.csv")
+    FRAME.write_parquet("data.parquet")
+    return tmp_path
+
+
+def test_a_file_is_played_and_reported(monkeypatch, capsys, folder):
+    asked = [
+        "--reward",
+        "gain_{arm}",
+        "--context",
+        "x",
+        "--available",
+        "open_{arm}",
+        "--policy",
+        "greedy",
+        "--policy",
+        "randucb",
+    ]
+    status, printed, _ = run(
+        monkeypatch,
+        capsys,
+        "compare",
+        "data.parquet",
+        *asked,
+        "--runs",
+        3,
+        "--jobs",
+        1,
+        "--out",
+        "out",
+        "--record",
+        "decisions",
+    )
+    assert status == 0
+    assert "reward per round" in printed
+    assert "v*" not in printed
+    assert "intervals cover the policies' own random numbers alone" in " ".join(printed.split())
+    written = {
+        "results.parquet",
+        "manifest.json",
+        "regret.png",
+        "report.html",
+        "stream.png",
+        "arms.parquet",
+        "calibration.parquet",
+        "decisions.parquet",
+    }
+    assert {one.name for one in (folder / "out").iterdir()} == written
+    results = sb.Results.load(folder / "out")
+    stream = sb.streams.from_file("data.csv", reward="gain_{arm}", context="x", available="open_{arm}")
+    same = sb.simulate(stream, {"Greedy": sb.Greedy(), "RandUCB": sb.RandUCB()}, runs=3, jobs=1)
+    assert results.horizon == 40
+    assert results.table.equals(same.table)
+    assert pl.read_parquet(folder / "out" / "decisions.parquet").height == 2 * 3 * 40
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert 'id="stream-shares"' in page
+    assert "regret to ridge fit" in page
+
+
+BAD = [
+    (["data.csv", "--context", "x"], "reward or label must be given, and not both, got neither"),
+    (
+        ["data.csv", "--label", "kind", "--context", "y"],
+        "'data.csv': column 'y' is missing; there are 'x', 'gain_a'",
+    ),
+    (["data.csv", "--label", "kind", "--context", "kind"], "column 'kind' must hold finite numbers"),
+    (
+        ["bad.csv", "--reward", "gain_{arm}", "--context", "x"],
+        "'bad.csv': column 'gain_b' must hold finite numbers of at most 1e+30 in size, got 'NaN' in row 7",
+    ),
+    (
+        ["closed.csv", "--reward", "gain_{arm}", "--available", "open_{arm}"],
+        "'closed.csv': each round must have an available arm, got none in row 11",
+    ),
+    (
+        ["data.csv", "--label", "kind", "--context", "x", "--policy", "solid"],
+        "policies must decide from features to play a stream, got Solid",
+    ),
+    (
+        ["data.csv", "--label", "kind", "--context", "x", "--horizon", "41"],
+        "horizon must be at most 40, the rounds there are, got 41",
+    ),
+    (
+        ["data.csv", "--label", "kind", "--context", "x", "--record", "all"],
+        "record must be one of decisions, got 'all'",
+    ),
+    (
+        ["data.csv", "--label", "kind", "--xi", "0.1"],
+        "--xi belongs to toy, end-of-optimism, got 0.1 for data; leave it out",
+    ),
+    (
+        ["toy", "--reward", "gain_{arm}"],
+        "--reward belongs to files of data, got gain_{arm} for toy; leave it out",
+    ),
+    (["none.csv", "--label", "kind"], "path must be a file, got 'none.csv', which is none"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(a) for a, _ in BAD])
+def test_what_will_not_do_is_one_line_and_nothing_is_written(monkeypatch, capsys, folder, arguments, message):
+    rewards = FRAME["gain_b"].to_list()
+    rewards[7] = float("nan")
+    FRAME.with_columns(gain_b=pl.Series(rewards)).write_csv("bad.csv")
+    closed = pl.Series([int(row != 11) for row in range(40)])
+    FRAME.with_columns(open_a=closed, open_b=closed).write_csv("closed.csv")
+    before = sorted(folder.iterdir())
+    status, printed, error = run(monkeypatch, capsys, "compare", *arguments, "--out", "out")
+    assert (status, printed) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
+    assert sorted(folder.iterdir()) == before
+
+
+def test_bound_takes_no_data(monkeypatch, capsys, folder):
+    status, _, error = run(monkeypatch, capsys, "bound", "data.parquet")
+    assert status == 2
+    assert error.count("\n") == 1

@@ -1,0 +1,94 @@
+"""What is said where there is no GPU, and the layout of a run's state."""
+
+import numpy as np
+import pytest
+
+import solid_bandits as sb
+from solid_bandits.gpu import device
+from solid_bandits.gpu.layout import UnfitError, make_layout, shared_arrays, write_rows
+from solid_bandits.policies.contract import start
+from solid_bandits.stream import make_stream, make_streams
+
+
+def agent_of(policy, problem, stream):
+    return start(policy, problem.setting(100), problem.table, stream)
+
+
+def test_without_the_extra_a_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(device, "find_spec", lambda name: None)
+    with pytest.raises(
+        ValueError, match=r"device 'gpu' needs numba-cuda.*pip install 'solid-bandits\[gpu\]'"
+    ):
+        sb.simulate(sb.problems.toy(), {"a": sb.Greedy()}, horizon=5, runs=2, device="gpu")
+
+
+def test_without_a_gpu_a_line_says_so(monkeypatch):
+    class NoGPU:
+        @staticmethod
+        def is_available():
+            raise RuntimeError("no driver")
+
+    monkeypatch.setattr(device, "find_spec", lambda name: object())
+    monkeypatch.setattr(device, "import_module", lambda name: NoGPU)
+    with pytest.raises(ValueError, match="device must be 'cpu' here, got 'gpu': no NVIDIA GPU"):
+        sb.simulate(sb.problems.toy(), {"a": sb.Greedy()}, horizon=5, runs=2, device="gpu")
+
+
+def test_every_number_of_an_agent_has_one_place():
+    problem = sb.problems.random(n_contexts=2, n_arms=3, dim=4, seed=0)
+    stream = make_stream(0, 0, 1)
+    agent = agent_of(sb.Solid(), problem, stream)
+    layout = make_layout("Solid", agent, stream)
+    floats, ints = write_rows(layout, [agent])
+    taken = {"float": np.zeros(layout.floats, dtype=int), "int": np.zeros(layout.ints, dtype=int)}
+    for leaf in layout.leaves:
+        if leaf.place >= 0:
+            size = int(np.prod(leaf.shape)) if leaf.shape is not None else 1
+            taken["float" if leaf.kind == "float" else "int"][leaf.place : leaf.place + size] += 1
+    assert (taken["float"] == 1).all()
+    assert (taken["int"] == 1).all()
+    by_path = {leaf.path: leaf for leaf in layout.leaves}
+    omega = by_path["state.omega"]
+    np.testing.assert_array_equal(floats[0, omega.place : omega.place + 6], agent.state.omega.ravel())
+    assert by_path["state.stream"].kind == "stream"
+    assert not by_path["table.features"].own
+    assert not by_path["params.phases.length"].own
+    assert ints.shape == (1, layout.ints)
+    shared = shared_arrays(layout, [agent, agent])
+    assert any(array.shape == (2, 2, 3, 4) for array in shared)
+
+
+def test_own_bytes_are_those_of_what_changes():
+    problem = sb.problems.toy()
+    stream = make_stream(0, 0, 1)
+    agent = agent_of(sb.Greedy(), problem, stream)
+    estimator, work = agent.state.estimator, agent.work
+    size = sum(array.size for array in (*estimator, *work))
+    assert make_layout("Greedy", agent, stream).own_bytes == 8 * size
+
+
+def test_arrays_of_other_kinds_are_refused():
+    problem = sb.problems.toy()
+    agent = agent_of(sb.Greedy(), problem, None)
+    wrong = agent._replace(work=agent.work._replace(theta=np.zeros(3, dtype=np.float32)))
+    with pytest.raises(UnfitError, match=r"Greedy cannot be played on a GPU: work.theta must be of float64"):
+        make_layout("Greedy", wrong, None)
+    wrong = agent._replace(work=agent.work._replace(theta=np.zeros((3, 0))))
+    with pytest.raises(UnfitError, match=r"work.theta is empty"):
+        make_layout("Greedy", wrong, None)
+    wrong = agent._replace(work=agent.work._replace(theta="words"))
+    with pytest.raises(UnfitError, match=r"work.theta must be a number, an array or a named tuple"):
+        make_layout("Greedy", wrong, None)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**31, 2**70 + 3, 2**130 + 9])
+@pytest.mark.parametrize("first", [0, 7, 2**32 - 4])
+@pytest.mark.parametrize("role", [0, 1])
+def test_streams_of_many_runs_are_numpys(seed, first, role):
+    many = make_streams(seed, first, 4, role)
+    assert (many == [make_stream(seed, first + run, role) for run in range(4)]).all()
+
+
+def test_runs_beyond_the_numbers_that_there_are():
+    with pytest.raises(ValueError, match=r"runs must be numbered below 2\*\*32, got 4294967296"):
+        make_streams(0, 2**32 - 1, 2, 0)

@@ -1,0 +1,262 @@
+"""Intervals for loggers that learn: their definitions, and how often they hold, in standard errors."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import solid_bandits as sb
+from solid_bandits import ope
+from solid_bandits.live.replaying import history
+from solid_bandits.ope import adaptive, anytime, retraced
+from solid_bandits.ope.estimators import Value, dr_terms
+from solid_bandits.ope.models import as_model
+from solid_bandits.ope.rows import Reader, Rows
+from solid_bandits.ope.targets import as_target
+from solid_bandits.ope.terms import Terms, collect, slack
+
+
+class Blocks:
+    left_out = 0
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def blocks(self):
+        yield self.rows
+
+
+def learnt_log(policy, steps, seed, floor=0.1):
+    """A log of a policy that learns, rewards 0 or 1, and the target's terms; with the true value of the target."""
+    rng = np.random.default_rng(77)
+    contexts = rng.normal(size=(4, 3, 2)) / 2
+    means = 0.5 + 0.3 * np.tanh(contexts @ np.array([1.0, -1.0]))
+    target = rng.dirichlet(np.ones(3), size=4)
+    rng = np.random.default_rng(seed)
+    agent = sb.Agent(policy, dim=2, noise_std=0.5, floor=floor, seed=seed)
+    place, arm = rng.integers(4, size=steps), np.zeros(steps, dtype=np.int64)
+    reward, probabilities = np.zeros(steps), np.zeros((steps, 3))
+    for step in range(steps):
+        decision = agent.decide(contexts[place[step]])
+        arm[step], probabilities[step] = decision.arm, decision.probabilities
+        reward[step] = float(rng.random() < means[place[step], decision.arm])
+        agent.learn(decision, reward[step])
+    every = np.arange(steps)
+    rows = Rows(
+        where=every,
+        names=["0", "1", "2"],
+        codes=np.tile(np.arange(3), (steps, 1)),
+        counts=np.full(steps, 3),
+        mask=np.ones((steps, 3), dtype=bool),
+        place=arm,
+        propensity=probabilities[every, arm],
+        probabilities=probabilities,
+        reward=reward,
+        features=contexts[place],
+        context=None,
+    )
+    played = target[place]
+    found = collect(Blocks(rows), lambda _: played, as_model("linear"), (0.0, 1.0), True)
+    return found.terms, float((target * means).sum(axis=1).mean())
+
+
+LOGGERS = [sb.LinTS(votes=8), sb.RandUCB(), sb.EpsilonGreedy(epsilon=0.1)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", LOGGERS, ids=repr)
+def test_intervals_hold_as_often_as_they_say(policy):
+    """200 logs of 600 rows. Of the adaptive interval the coverage must be at least 0.95 - 4 standard errors (3e-5 if it
+    is 0.95); the anytime-valid one must hold at every time at once in at least 0.95 - 3 standard errors of the logs.
+    """
+    logs = 200
+    covered, always = 0, 0
+    for seed in range(logs):
+        terms, truth = learnt_log(policy, 600, seed)
+        value = adaptive.cadr(terms, 0.95)
+        covered += value.low <= truth <= value.high
+        low, high = anytime.bounds(
+            terms.lower, terms.upper, 0.95
+        )  # the running intersection: one miss is a miss
+        always += low - 1e-9 <= truth <= high + 1e-9
+    error = math.sqrt(0.95 * 0.05 / logs)
+    assert covered / logs >= 0.95 - 4 * error
+    assert covered / logs <= 0.95 + 4 * error
+    assert always / logs >= 0.95 - 3 * error
+
+
+def plain_sigmas(terms):
+    """The weights of the adaptive estimate, from their definition."""
+    residual, baseline, second = terms.reward - terms.expected, terms.baseline, terms.second
+    found = np.zeros(len(residual))
+    for t in range(adaptive.BURN, len(residual)):
+        local = 0.0
+        for s in range(t):
+            local += (second[s] - local) / min(s + 1, max(adaptive.SHARE * s, adaptive.LEAST))
+        found[t] = 1 / math.sqrt((residual[:t] ** 2).mean() * local + baseline[:t].var())
+    return found
+
+
+def test_the_adaptive_estimate_is_its_definition():
+    terms, _ = learnt_log(sb.RandUCB(), 300, 1)
+    inverse = plain_sigmas(terms)
+    written = np.zeros(300)
+    adaptive.stabilise(terms.reward - terms.expected, terms.baseline, terms.second, written)
+    assert np.allclose(written, inverse, rtol=1e-9)
+    values = dr_terms(terms)
+    value = (inverse * values).sum() / inverse.sum()
+    error = math.sqrt((inverse**2 * (values - value) ** 2).sum()) / inverse.sum()
+    found = adaptive.cadr(terms, 0.95)
+    assert found.value == pytest.approx(value, rel=1e-12)
+    assert found.high - found.low == pytest.approx(2 * 1.959963984540054 * error, rel=1e-9)
+    short = Terms(*(part[:20] for part in terms))
+    assert adaptive.cadr(short, 0.95) == Value(None, note="needs more than 40 rows")
+
+
+def test_the_terms_of_the_bounds_have_the_value_for_their_mean_and_a_floor():
+    """By enumeration over the arms of each row: the mean of the terms given the offer is Σ_a π(a) r(a), whatever the
+    model."""
+    rng = np.random.default_rng(2)
+    probabilities, target = rng.dirichlet(np.ones(3), size=50), rng.dirichlet(np.ones(3), size=50)
+    q, outcomes = rng.random((50, 3)) * 1.4 - 0.2, rng.random((50, 3))
+    means = np.zeros((2, 50))
+    for arm in range(3):
+        rows = Rows(
+            where=np.arange(50),
+            names=["0", "1", "2"],
+            codes=np.tile(np.arange(3), (50, 1)),
+            counts=np.full(50, 3),
+            mask=np.ones((50, 3), dtype=bool),
+            place=np.full(50, arm),
+            propensity=probabilities[:, arm],
+            probabilities=probabilities,
+            reward=outcomes[:, arm],
+            features=None,
+            context=None,
+        )
+        terms = collect(Blocks(rows), lambda _: target, as_model(q.tolist()), (0.0, 1.0), True).terms
+        means[0] += probabilities[:, arm] * terms.lower
+        means[1] += probabilities[:, arm] * terms.upper
+        least = -slack(np.arange(1, 51.0)) - 1e-12
+        assert (terms.lower >= least).all()
+        assert (terms.upper >= least).all()
+    assert np.allclose(means[0], (target * outcomes).sum(axis=1))
+    assert np.allclose(means[1], (target * (1 - outcomes)).sum(axis=1))
+
+
+def plain_lower(values, tail):
+    """The lower bound by trying all of a fine grid, from its definition."""
+    count = len(values)
+    bets = np.zeros(count)
+    for t in range(count):
+        seen = np.concatenate([[0.5], values[:t]])
+        spread = ((seen - seen.mean()) ** 2).sum() + 0.25
+        bets[t] = min(
+            math.sqrt(2 * math.log(1 / tail) / (spread * math.log(t + 2))), 0.5 / (1 + math.sqrt(t + 1) / 4)
+        )
+    grid = np.linspace(0, 1, 2001)
+    wealth = np.cumsum(np.log1p(bets[:, None] * (values[:, None] - grid)), axis=0).max(axis=0)
+    kept = grid[wealth < math.log(1 / tail)]
+    return kept.min()
+
+
+def test_the_bounds_are_their_definition():
+    terms, _ = learnt_log(sb.EpsilonGreedy(epsilon=0.2), 250, 3)
+    low, high = anytime.bounds(terms.lower, terms.upper, 0.9)
+    assert low == pytest.approx(plain_lower(terms.lower, 0.05), abs=6e-4)
+    assert high == pytest.approx(1 - plain_lower(terms.upper, 0.05), abs=6e-4)
+    early = anytime.path(terms, 0.9, (0.0, 2.0), [50, 250])
+    assert early[0][0] <= early[1][0] == pytest.approx(2 * low)
+    assert early[0][1] >= early[1][1] == pytest.approx(2 * high)
+
+
+def bandit_log(policy, steps, seed):
+    """A bandit that has learnt, some rewards late and some never; how it was made; the value of a uniform target."""
+    rng = np.random.default_rng(5)
+    contexts = rng.normal(size=(4, 3, 2)) / 2
+    means = 0.5 + 0.3 * np.tanh(contexts @ np.array([1.0, -1.0]))
+    rng = np.random.default_rng(seed)
+
+    def make():
+        return sb.Bandit(policy, dim=2, noise_std=0.5, floor=0.1, seed=seed)
+
+    bandit, waiting = make(), []
+    for _ in range(steps):
+        place = rng.integers(4)
+        choice = bandit.decide(contexts[place])
+        kind, reward = rng.random(), float(rng.random() < means[place, choice.arm])
+        if kind < 0.5:
+            bandit.learn(choice.event_id, reward)
+        elif kind < 0.9:
+            waiting.append((choice.event_id, reward))
+            if len(waiting) > 10:
+                bandit.learn(*waiting.pop(rng.integers(10)))
+    bandit.learn_many(waiting)
+    return bandit, make, float(means.mean())
+
+
+def test_the_papers_variance_is_its_definition():
+    """Row by row, by an agent led through the log and asked about all earlier rows; here it is asked at every row."""
+    bandit, make, _ = bandit_log(sb.RandUCB(), 150, 3)
+    log = bandit.log()
+    kept = log.filter(log["reward"].is_not_null())
+    policy = [np.full(3, 1 / 3)] * kept.height
+    agent = retraced.check_new(make())
+    events = list(history(log, 2))
+    found = retraced._inverse_sigmas(events, policy, agent)
+    rows = kept.rows(named=True)
+    due, expected, last = retraced.FIRST, np.zeros(len(rows)), 0.0
+    for t, row in enumerate(rows):
+        if t >= due:
+            led = make()
+            for one, reward in history(log, 2):  # the logger as it was before this row
+                if reward is None and one.values["event_id"] == row["event_id"]:
+                    break
+                if reward is None:
+                    one.numbered = led.agent.decide(one.features).number
+                else:
+                    led.agent.learn(sb.Decision(0, None, None, False, one.features[one.place], None), reward)
+            design = [[*past["features"][past["arms"].index(past["arm"])], 1.0] for past in rows[:t]]
+            design, rewards = np.array(design), np.array([past["reward"] for past in rows[:t]])
+            theta = np.linalg.solve(np.eye(3) + design.T @ design, design.T @ rewards)
+            values, ratios = [], []
+            for past in rows[:t]:
+                own = past["arms"].index(past["arm"])
+                now = led.agent.probabilities(np.array(past["features"]))[own]
+                q = np.array(past["features"]) @ theta[:2] + theta[2]
+                values.append((1 / 3) / now * (past["reward"] - q[own]) + q.mean())
+                ratios.append(now / past["probability"])
+            values, ratios = np.array(values), np.array(ratios)
+            last = 1 / math.sqrt((ratios * values**2).mean() - (ratios * values).mean() ** 2)
+            due = math.ceil(max(t + 1, retraced.GROWTH * t))
+        expected[t] = last
+    assert np.allclose(found, expected, rtol=1e-8)
+
+
+def test_the_logger_is_asked_and_checked():
+    bandit, make, _ = bandit_log(sb.LinTS(votes=8), 300, 4)
+    found = ope.evaluate(bandit, "uniform", logger=make())
+    row = found.table.row(by_predicate=pl.col("estimator") == "cadr", named=True)
+    assert row["note"] == "σ by the replayed logger"
+    values = dr_terms(collect(Reader(bandit), as_target("uniform"), as_model("linear"), None, True).terms)
+    assert row["low"] < row["value"] < row["high"]
+    assert abs(row["value"] - values.mean()) < row["high"] - row["low"]
+    other = sb.Bandit(sb.LinTS(votes=8), dim=2, noise_std=0.5, floor=0.1, seed=99)
+    with pytest.raises(ValueError, match="logger must be made as the bandit of the log was"):
+        ope.evaluate(bandit, "uniform", logger=other)
+    with pytest.raises(
+        ValueError, match="logger must be learning, fixed, or a new Bandit made as the logger was"
+    ):
+        ope.evaluate(bandit, "uniform", logger=bandit)
+
+
+@pytest.mark.slow
+def test_the_papers_interval_holds_as_often_as_it_says():
+    """120 logs of 500 decisions: the coverage within 4 standard errors of 0.95 (3e-5 on each side)."""
+    logs, covered = 120, 0
+    for seed in range(logs):
+        bandit, make, truth = bandit_log(sb.RandUCB(), 500, seed)
+        low, high = ope.evaluate(bandit, "uniform", ["cadr"], logger=make()).interval("cadr")
+        covered += low <= truth <= high
+    assert abs(covered / logs - 0.95) <= 4 * math.sqrt(0.95 * 0.05 / logs)

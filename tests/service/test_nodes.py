@@ -1,0 +1,127 @@
+"""Nodes as processes on one database, under load: killed, stopped, contending, and without their database.
+
+Each scenario is played once; `attacks/service_nodes.py` plays them many times.
+"""
+
+import time
+
+import httpx
+import pytest
+
+from nodes import kill_leader, nodes, pause_leader, take_lock
+from solid_bandits.service.loading import check
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def running(postgres):
+    with nodes(postgres.database(), count=3) as found:
+        yield found
+
+
+@pytest.fixture
+def loaded(running):
+    """With clients at work; afterwards, what they were told is compared with the log."""
+    running.start(seed=len(running.sent))
+    running.served_again(time.monotonic())
+    yield running
+    running.served_again(time.monotonic())
+    running.stop()
+    outcome = running.outcome()
+    assert outcome.well, outcome
+    assert outcome.acknowledged > 0
+
+
+def test_a_leader_that_is_stopped_and_goes_on(loaded):
+    before = loaded.leader_there()
+    pause_leader(loaded)
+    assert loaded.leader() is not before
+    assert not loaded.believes_to_lead(before)
+    # It follows: what it answers is what the log says.
+    loaded.until(
+        lambda: sequence(loaded, before) >= loaded.store.last(loaded.model) - 200, "it does not follow"
+    )
+
+
+def sequence(running, node):
+    answer = httpx.get(f"{node.url}/v1/models/news/stats", headers=running.headers, timeout=60)
+    return answer.json()["last_sequence"]
+
+
+def test_nodes_that_contend(loaded):
+    """The session with the lock ends again and again, while its node is well and writes."""
+    for _ in range(3):
+        take_lock(loaded)
+
+
+def test_a_database_that_crashes(loaded, postgres):
+    postgres.stop("immediate")
+    began = time.monotonic()
+    postgres.start()
+    loaded.served_again(began)
+
+
+def test_all_nodes_answer_the_same(running):
+    """Decisions through any node, reads from any node, and a model that another has made."""
+    spec = {
+        "name": "ads",
+        "policy": "lints",
+        "dim": 2,
+        "noise_std": 1.0,
+        "seed": 3,
+        "wait": 3.0,
+        "default_reward": 0.25,
+    }
+    one, two = running.nodes[:2]
+    with httpx.Client(headers=running.headers, timeout=60) as client:
+
+        def insist(method, url, **body):
+            for _ in range(200):
+                answer = client.request(method, url, **body)
+                if answer.status_code != 503:
+                    return answer
+                time.sleep(0.05)
+            raise TimeoutError(url)
+
+        assert insist("POST", f"{one.url}/v1/models", json=spec).status_code == 201
+        assert insist("POST", f"{two.url}/v1/models", json=spec | {"dim": 5}).status_code == 409
+        for number in range(6):
+            node = (two, one)[number % 2]
+            body = {"event_id": f"e{number}", "features": [[1.0, 0.0], [0.0, 1.0]]}
+            answer = insist("POST", f"{node.url}/v1/models/ads/decisions", json=body)
+            assert answer.status_code == 200
+            if number:
+                given = {"event_id": f"e{number}", "reward": 1.0}
+                assert insist("POST", f"{node.url}/v1/models/ads/rewards", json=given).json()["counted"]
+
+        def expired():
+            logs = [client.get(f"{node.url}/v1/models/ads/log?format=dsjson").text for node in (one, two)]
+            return logs[0] == logs[1] and len(logs[0].splitlines()) == 6 and logs[0].count("-0.25")
+
+        running.until(expired, "the default is not learnt, or nodes differ")
+        facts = [client.get(f"{node.url}/v1/models/ads/stats").json() for node in running.nodes]
+        assert sum(one["leader"] for one in facts) == 1
+        assert {one["last_sequence"] for one in facts} == {12}
+    row = next(row for row in running.store.models() if row.name == "ads")
+    assert "12 events replayed" in check(row, running.store)
+
+
+def test_a_leader_that_ends_in_order_leaves_a_snapshot(loaded):
+    before = loaded.leader_there()
+    known = loaded.store.last(loaded.model)
+    assert before.end() == 0
+    loaded.remove(before)
+    loaded.served_again(time.monotonic())
+    assert loaded.store.snapshot(loaded.model).sequence >= known > 0
+
+
+def test_a_killed_leader(loaded):
+    before = loaded.leader_there()
+    kill_leader(loaded)
+    assert loaded.leader() is not before
+
+
+def test_nobody_has_printed_a_traceback(running):
+    for said in running.said():
+        assert "Traceback" not in said

@@ -1,0 +1,286 @@
+"""PostgreSQL as a store: the same answers as SQLite, and writes that the fence refuses."""
+
+import sys
+import threading
+
+import psycopg
+import pytest
+
+from service_events import NOW, closing, decision, group
+from solid_bandits.service import events as made
+from solid_bandits.service.leadership import Leadership
+from solid_bandits.service.opening import open_store
+from solid_bandits.service.postgres import PostgresStore
+from solid_bandits.service.sqlite import SqliteStore
+from solid_bandits.service.store import DuplicateError, FencedError, FullError, KeyRow, Snapshot, StoreError
+
+
+@pytest.fixture
+def url(postgres):
+    return postgres.database()
+
+
+@pytest.fixture
+def store(url):
+    opened = PostgresStore(url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def led(request, tmp_path):
+    """A store, a model and the fence to write to it with."""
+    if request.param == "sqlite":
+        opened = SqliteStore(tmp_path, create=True)
+        yield opened, opened.add_model("news", "{}", NOW).id, 1
+    else:
+        opened = PostgresStore(request.getfixturevalue("postgres").database())
+        model = opened.add_model("news", "{}", NOW).id
+        leader = Leadership(opened, "http://one")
+        leader.beat()
+        yield opened, model, leader.fence(model)
+        leader.stop()
+    opened.close()
+
+
+def test_what_was_appended_is_read(led):
+    store, model, fence = led
+    first, second = group(1, 700), group(701, 30)
+    store.append(model, fence, first)
+    store.append(model, fence, second)
+    store.append(model, fence, [])
+    assert list(store.read(model)) == first + second
+    assert list(store.read(model, after=10, until=690)) == first[10:690]
+    assert store.last(model) == 730
+    assert list(store.read(model + 1)) == []
+    assert store.last(model + 1) == 0
+
+
+def test_every_column_comes_back_as_it_was(led):
+    store, model, fence = led
+    odd = [
+        made.make(
+            1, "decision", "ünïcode ☃ '\"\\{},", 5, {"arms": ["\x00", "NULL", ""]}, subject="", numbers=b""
+        ),
+        made.make(2, "decision", "NULL", 6, {}, subject="{a,b}", numbers=bytes(range(256))),
+        made.make(3, "reward", "NULL", 7, {"reward": None}),
+    ]
+    store.append(model, fence, odd)
+    assert list(store.read(model)) == odd
+
+
+def test_events_are_found_by_id_subject_and_time(led):
+    store, model, fence = led
+    events = [
+        decision(1, "a", subject="ann"),
+        decision(2, "b", subject="bob"),
+        decision(3, "c", subject="ann"),
+        closing(4, "a", 1.0),
+        made.expiry(5, "c", NOW + 5, None),
+    ]
+    store.append(model, fence, events)
+    assert store.find(model, ["c", "a", "nobody"]) == [events[0], events[2], events[3], events[4]]
+    assert store.find(model, []) == []
+    assert store.of_subject(model, "ann") == ["a", "c"]
+    assert store.of_subject(model, "eve") == []
+    assert store.before(model, events[2].time) == ["a", "b"]
+
+
+def test_an_id_is_there_once_of_each_kind_and_a_refused_group_leaves_nothing(led):
+    store, model, fence = led
+    store.append(model, fence, [decision(1, "a"), closing(2, "a", 0.0)])
+    for wrong in ([decision(3, "b"), decision(4, "a")], [decision(2, "c")], [closing(3, "a", 1.0)]):
+        with pytest.raises(DuplicateError):
+            store.append(model, fence, wrong)
+    assert store.last(model) == 2
+    store.append(model, fence, [decision(3, "b")])
+    assert [event.event_id for event in store.read(model)] == ["a", "a", "b"]
+
+
+def test_snapshots_are_kept_as_said(led):
+    store, model, fence = led
+    assert store.snapshot(model) is None
+    for number in range(1, 5):
+        snapshot = Snapshot(number, NOW + number, b"%d\x00" % number * 1000)
+        store.append(model, fence, [decision(number, f"e{number}")], snapshot)
+    assert store.snapshots(model) == [(3, NOW + 3, False), (4, NOW + 4, False)]
+    assert store.snapshot(model) == snapshot
+    assert store.snapshot(model, until=3).content == b"3\x00" * 1000
+    assert store.snapshot(model, until=2) is None
+
+
+def test_erased_events_are_gone(led):
+    store, model, fence = led
+    store.append(model, fence, [decision(1, "a", subject="ann"), closing(2, "a", 1.0), decision(3, "b")])
+    store.append(model, fence, [], Snapshot(3, NOW, b"before"))
+    after = Snapshot(4, NOW + 9, b"after")
+    store.append(model, fence, [made.deletion(4, NOW + 9, 1)], after, [1, 2])
+    found = list(store.read(model))
+    assert found[:2] == [made.erased(1, NOW + 9), made.erased(2, NOW + 9)]
+    assert [event.event_id for event in found] == [None, None, "b", None]
+    assert store.of_subject(model, "ann") == []
+    assert store.snapshots(model) == [(4, NOW + 9, True)]
+    for number in range(5, 9):  # the origin stays
+        store.append(model, fence, [decision(number, f"e{number}")], Snapshot(number, NOW, b""))
+    assert [row[0] for row in store.snapshots(model)] == [4, 7, 8]
+
+
+def test_models_and_keys(led):
+    store, model, _ = led
+    other = store.add_model("ads", '{"dim": 3}', NOW + 1)
+    assert [(row.id, row.name) for row in store.models()] == [(model, "news"), (other.id, "ads")]
+    with pytest.raises(DuplicateError):
+        store.add_model("ads", "{}", NOW)
+    keys = [KeyRow(f"k{number}", "n", "reader", bytes([number] * 32), number, None) for number in range(3)]
+    for key in keys:
+        store.add_key(key)
+    assert store.keys() == keys
+    assert store.revoke_key("k1", 7)
+    assert not store.revoke_key("k1", 8)
+    assert not store.revoke_key("k9", 8)
+    assert store.keys()[1] == keys[1]._replace(revoked=7)
+
+
+def test_a_number_of_the_past_writes_nothing(store):
+    model = store.add_model("news", "{}", NOW).id
+    leader = Leadership(store, "http://one")
+    leader.beat()
+    old = leader.fence(model)
+    store.append(model, old, [decision(1, "a")])
+    with psycopg.connect(store.url) as other:  # a takeover
+        other.execute("UPDATE solid_bandits.leases SET fence = fence + 1")
+    for events, snapshot in (
+        ([decision(2, "b")], None),
+        ([decision(2, "b")], Snapshot(2, NOW, b"")),
+        ([], None),
+        ([], Snapshot(1, NOW, b"")),
+    ):
+        with pytest.raises(FencedError, match=f"must be the newest of model {model}, {old + 1}, got {old}"):
+            store.append(model, old, events, snapshot)
+    assert store.last(model) == 1
+    assert store.snapshots(model) == []
+    assert leader.fence(model) is None  # the first refusal told it
+    store.append(model, old + 1, [decision(2, "b")])
+    leader.stop()
+
+
+def test_a_number_of_the_future_and_an_unknown_model_write_nothing(store):
+    model = store.add_model("news", "{}", NOW).id
+    for number, fence in ((model, 1), (model + 1, 0)):
+        with pytest.raises(FencedError):
+            store.append(number, fence, [decision(1, "a")])
+
+
+def test_a_gap_is_refused(store):
+    """A writer whose memory is ahead of the log must not go on."""
+    model = store.add_model("news", "{}", NOW).id
+    with pytest.raises(DuplicateError, match="go on after number 0, got 2"):
+        store.append(model, 0, [decision(2, "a")])
+
+
+def test_writers_with_the_same_number_cannot_interleave(url):
+    """Two stores that both believe to lead: of each sequence number one write wins, whole."""
+    stores = [PostgresStore(url) for _ in range(2)]
+    model = stores[0].add_model("news", "{}", NOW).id
+    won = [0, 0]
+
+    def write(place: int) -> None:
+        for number in range(1, 301, 3):
+            try:
+                stores[place].append(model, 0, group(number, 3, f"{place}-"))
+                won[place] += 1
+            except DuplicateError:
+                pass
+
+    threads = [threading.Thread(target=write, args=(place,)) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = list(stores[0].read(model))
+    assert [event.sequence for event in found] == list(range(1, 301))
+    assert sum(won) == 100
+    writers = [{event.event_id[0] for event in found[start : start + 3]} for start in range(0, 300, 3)]
+    assert all(len(one) == 1 for one in writers)
+    for one in stores:
+        one.close()
+
+
+def test_a_commit_waits_for_the_disk_and_for_nobody(store):
+    with store.reading() as connection:
+        assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+        assert connection.execute("SHOW lock_timeout").fetchone() == ("10s",)
+        assert connection.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("10s",)
+
+
+def test_sessions_that_were_ended_are_replaced(store):
+    """As a restart of the database does, or another node that takes over."""
+    model = store.add_model("news", "{}", NOW).id
+    store.append(model, 0, [decision(1, "a")])
+    with psycopg.connect(store.url, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
+            (store.node,),
+        )
+    assert store.last(model) == 1  # reading asks again
+    with pytest.raises(StoreError):  # a write does not: whether it was committed is unknown
+        store.append(model, 0, [decision(2, "b")])
+    store.append(model, 0, [decision(2, "b")])
+
+
+def test_tables_of_another_version_are_left_alone(store):
+    with psycopg.connect(store.url) as other:
+        other.execute("UPDATE solid_bandits.about SET value = '2'")
+    with pytest.raises(StoreError, match="must have version 1 of these tables, got 2"):
+        PostgresStore(store.url)
+
+
+def test_two_nodes_may_make_the_tables_at_once(url):
+    errors = []
+
+    def make() -> None:
+        try:
+            PostgresStore(url).close()
+        except StoreError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_an_address_that_leads_nowhere_is_said_without_its_password():
+    for url in ("postgresql://me:secret@localhost:1/none", "nonsense:secret"):
+        with pytest.raises(StoreError) as caught:
+            PostgresStore(url)
+        assert "secret" not in str(caught.value)
+
+
+def test_without_its_library_the_remedy_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "solid_bandits.service.postgres", None)
+    with pytest.raises(ValueError, match=r"database needs pip install 'solid-bandits\[service-postgres\]'"):
+        open_store(None, "postgresql://localhost/none")
+
+
+def test_a_full_disk_is_named_and_gone_on_from(store):
+    """The server says so for the statement alone, as it does when a table cannot grow."""
+    model = store.add_model("news", "{}", NOW).id
+    store.append(model, 0, [decision(1, "a")])
+    with psycopg.connect(store.url, autocommit=True) as other:
+        other.execute(
+            "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
+        )
+        other.execute(
+            "CREATE TRIGGER full_disk BEFORE INSERT ON solid_bandits.events "
+            "FOR EACH STATEMENT EXECUTE FUNCTION full_disk()"
+        )
+        with pytest.raises(FullError, match="could not extend file"):
+            store.append(model, 0, [decision(2, "b")])
+        assert store.last(model) == 1  # nor has the row of the fence changed
+        other.execute("DROP TRIGGER full_disk ON solid_bandits.events")
+    store.append(model, 0, [decision(2, "b")])
+    assert [event.event_id for event in store.read(model)] == ["a", "b"]

@@ -1,0 +1,162 @@
+"""`solid-bandits serve`, `keys` and `replay`, as processes."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from served import SPEC, TWO, bearer, process, stored
+from solid_bandits.service.sqlite import SqliteStore
+
+
+def command(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "solid_bandits", *map(os.fspath, arguments)],
+        capture_output=True,
+        text=True,
+        **options,
+    )
+
+
+def test_a_server_says_where_and_shows_its_first_key_once(tmp_path):
+    with process(tmp_path) as server:
+        assert server.url.startswith("http://127.0.0.1:")
+        assert server.client.get("/v1/models").json() == {"models": []}
+        # Bound to loopback alone: other addresses of this machine do not answer.
+        port = int(server.url.rsplit(":", 1)[1])
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outward:
+            try:
+                outward.connect(("192.0.2.1", 9))  # sends nothing; says which address would
+                other = outward.getsockname()[0]
+            except OSError:
+                other = "127.0.0.1"
+        if not other.startswith("127."):
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection((other, port), timeout=2).close()
+        second = command("serve", "--data", tmp_path, "--port", "0")
+        assert second.returncode == 2
+        assert "in use by another process" in second.stderr
+        assert server.end() == 0
+        key = server.key
+    with process(tmp_path, key=key) as server:
+        assert server.client.get("/v1/models").status_code == 200
+        assert server.end() == 0
+        assert server.process.stdout.read() == ""
+        assert "Traceback" not in server.process.stderr.read()
+
+
+def test_keys_are_created_listed_and_revoked_while_a_server_runs(tmp_path):
+    with process(tmp_path) as server:
+        made = command("keys", "create", "writer", "--name", "shop", "--data", tmp_path)
+        key = made.stdout.split()[-1]
+        identity = made.stdout.split()[2]
+        listed = command("keys", "list", "--data", tmp_path).stdout
+        assert identity in listed
+        assert "shop" in listed
+        assert key.split("_", 2)[2] not in listed
+
+        def status():
+            return server.client.get("/v1/models", headers=bearer(key)).status_code
+
+        while status() == 401:
+            pass  # until the server has read the keys again
+        assert status() == 200
+        assert server.client.post("/v1/models", json=SPEC, headers=bearer(key)).status_code == 403
+        assert command("keys", "revoke", identity, "--data", tmp_path).returncode == 0
+        while status() == 200:
+            pass
+        assert status() == 401
+        again = command("keys", "revoke", identity, "--data", tmp_path)
+        assert again.returncode == 2
+        assert "id must be that of a key that is not revoked" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["serve"], "data or database must be given"),
+        (["replay", "nowhere"], "must be the directory of a service"),
+        (["keys", "list", "--data", "nowhere"], "must be the directory of a service"),
+        (["keys", "create", "owner", "--data", "."], "must be the directory of a service"),
+    ],
+)
+def test_what_cannot_be_is_one_line(tmp_path, arguments, words):
+    ended = command(*arguments, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert words in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_port_that_is_taken_is_said(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = command("serve", "--data", tmp_path / "new", "--port", str(taken.getsockname()[1]))
+    assert ended.returncode != 0
+    assert "address already in use" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    if os.name != "nt":
+        assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700  # the owner's alone
+
+
+def test_a_node_that_others_cannot_reach_is_said():
+    pytest.importorskip("psycopg")
+    nowhere = ("serve", "--database", "postgresql://127.0.0.1:1/none")
+    warning = "other nodes cannot reach this one at 127.0.0.1: give --advertise where there are any"
+    assert command(*nowhere).stderr.splitlines()[0] == warning
+    assert "--advertise" not in command(*nowhere, "--advertise", "http://node:8080").stderr
+
+
+def test_replay_takes_the_models_that_are_named(tmp_path):
+    with stored(tmp_path) as client:
+        for name in ("news", "other"):
+            client.post("/v1/models", json=SPEC | {"name": name})
+            client.post(f"/v1/models/{name}/decisions", json={"features": TWO})
+    assert len(command("replay", tmp_path).stdout.splitlines()) == 2
+    assert (
+        command("replay", tmp_path, "--model", "other").stdout
+        == "model 'other': 1 events replayed, 1 snapshot, identical\n"
+    )
+    assert "model must be" in command("replay", tmp_path, "--model", "nobody").stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["serve", "--data", "x"], ["keys", "list", "--data", "x"], ["replay", "x"]]
+)
+def test_without_the_extra_it_says_what_to_install(tmp_path, arguments):
+    """In a process where fastapi cannot be imported."""
+    (tmp_path / "fastapi.py").write_text("raise ImportError\n")
+    path = os.pathsep.join([os.fspath(tmp_path), os.environ.get("PYTHONPATH", "")])
+    ended = command(*arguments, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path})
+    assert ended.returncode == 2
+    assert "pip install 'solid-bandits[service]'" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_the_package_itself_loads_no_server():
+    script = (
+        "import sys, solid_bandits as sb; sb.Bandit; import solid_bandits.cli\n"
+        "assert not {'fastapi', 'uvicorn', 'starlette', 'pydantic', 'httpx'} & set(sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_a_store_may_be_copied_while_it_is_served(tmp_path):
+    """SQLite's own backup of a running service is a service that replays."""
+    import sqlite3
+
+    with process(tmp_path / "one") as server:
+        server.client.post("/v1/models", json=SPEC)
+        for _ in range(5):
+            server.client.post("/v1/models/news/decisions", json={"features": TWO})
+        (tmp_path / "two").mkdir()
+        source = sqlite3.connect(tmp_path / "one" / "service.db")
+        target = sqlite3.connect(tmp_path / "two" / "service.db")
+        source.backup(target)
+        source.close()
+        target.close()
+    assert "5 events replayed" in command("replay", tmp_path / "two").stdout
+    store = SqliteStore(tmp_path / "two")
+    assert store.last(1) == 5
+    store.close()

@@ -1,0 +1,123 @@
+"""How much one caller may ask for, and that the service's schema allows nothing that breaks it."""
+
+import socket
+from contextlib import suppress
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode, checks
+
+from served import SPEC, TWO, bearer, service, stored
+from solid_bandits.service import keys, limits
+from solid_bandits.service.limits import Rate
+from solid_bandits.service.runtime import Settings
+from solid_bandits.service.sqlite import SqliteStore
+
+
+def test_a_body_that_is_too_large_is_refused(tmp_path):
+    with stored(tmp_path, largest_body=2_000) as client:
+        client.post("/v1/models", json=SPEC)
+        large = b'{"features": [[' + b"1," * 2_000 + b"1]]}"
+        answer = client.post("/v1/models/news/decisions", content=large)
+        assert answer.status_code == 413
+        assert answer.json() == {"error": "the body must be at most 2,000 bytes"}
+        # In pieces, without a length: as much is read as may be.
+        answer = client.post("/v1/models/news/decisions", content=iter([large[:1_500], large[1_500:]]))
+        assert answer.status_code == 413
+        assert client.post("/v1/models/news/decisions", json={"features": TWO}).status_code == 200
+
+
+def test_a_key_may_make_so_many_requests_per_second(tmp_path):
+    store = SqliteStore(tmp_path, create=True)
+    with service(store, settings=Settings(rate=5)) as client:
+        other, _ = keys.create(store, "reader", "other")
+        answers = [client.get("/v1/models") for _ in range(40)]
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert len(refused) >= 20
+        assert refused[0].headers["retry-after"] == "1"
+        assert refused[0].json() == {"error": "this key may make 5 requests per second"}
+        assert client.get("/health").status_code == 200
+        while (answer := client.get("/v1/models", headers=bearer(other))).status_code == 401:
+            pass  # until the service has read the keys again
+        assert answer.status_code == 200
+    store.close()
+
+
+def test_a_bucket_fills_at_its_rate(monkeypatch):
+    moment = 0.0
+    monkeypatch.setattr(limits.time, "monotonic", lambda: moment)
+    rate = Rate(10)
+    assert [rate.take("a") for _ in range(10)] == [0.0] * 10
+    assert rate.take("a") == pytest.approx(0.1)
+    assert rate.take("b") == 0.0
+    moment = 0.3
+    assert [rate.take("a") > 0 for _ in range(4)] == [False, False, False, True]
+    moment = 100.0
+    assert sum(rate.take("a") == 0 for _ in range(30)) == 10  # it holds no more than a second's
+
+
+def test_what_is_no_request_ends_the_connection_alone(tmp_path):
+    with stored(tmp_path) as client:
+        for nonsense in (
+            b"\x00" * 100,
+            b"POST /v1/models HTTP/1.1\r\ncontent-length: -5\r\n\r\n",
+            b"GET / HTTP/9\r\n\r\n",
+        ):
+            with socket.create_connection((client.base_url.host, client.base_url.port), timeout=10) as raw:
+                raw.sendall(nonsense)
+                raw.shutdown(socket.SHUT_WR)
+                assert b"Traceback" not in raw.recv(10_000)
+        assert client.get("/health").status_code == 200
+
+
+CHECKS = [
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+]
+
+
+def statuses(client, operation, mode):
+    """Call an operation with what Schemathesis makes of its schema; every answer is as documented."""
+    seen = set()
+
+    @settings(
+        max_examples=15,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def call(case):
+        if "name" in (case.path_parameters or {}) and mode == GenerationMode.POSITIVE:
+            case.path_parameters["name"] = "news"
+        answer = case.call(base_url=str(client.base_url), headers=dict(client.headers))
+        case.validate_response(answer, checks=CHECKS)
+        seen.add(answer.status_code)
+
+    with suppress(Unsatisfiable):  # of what takes nothing, nothing wrong can be asked
+        call()
+    return seen
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+def test_whatever_is_asked_is_answered_as_the_schema_says(tmp_path, mode):
+    """Requests that the schema allows, and such that it does not; never 500, always as documented."""
+    store = SqliteStore(tmp_path, create=True)
+    with service(store, settings=Settings(rate=1e6)) as client:
+        client.post("/v1/models", json=SPEC)
+        for place in range(20):
+            client.post("/v1/models/news/decisions", json={"event_id": str(place), "features": TWO})
+            client.post("/v1/models/news/rewards", json={"event_id": str(place), "reward": place % 2})
+        schema = schemathesis.openapi.from_dict(client.get("/openapi.json").json())
+        operations = [found.ok() for found in schema.get_all_operations()]
+        seen = {one.label: statuses(client, one, mode) for one in operations}
+    store.close()
+    assert len(seen) == 11
+    wanted = {200, 422} if mode == GenerationMode.POSITIVE else {401, 422}
+    assert wanted <= set.union(*seen.values()), seen

@@ -1,0 +1,265 @@
+"""What compiled code relies on, handed to it by way of public names: refused before it indexes anything."""
+
+import copy
+import pickle
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import solid_bandits as sb
+from solid_bandits import kernels
+from solid_bandits.policies.own import OwnPolicyError
+
+ROWS = np.eye(3)
+ESTIMATOR = kernels.make_estimator(3, 1.0)
+WORK = kernels.make_arms_work(3)
+STREAM = np.arange(4, dtype=np.uint64)
+
+
+def play(policy: Any, problem: Any = None) -> None:
+    sb.simulate(problem or sb.problems.toy(), {"x": policy}, 5, runs=1, jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: kernels.observe(ESTIMATOR, np.ones(4), 1.0, np.ones(4), np.ones(4)), "of one dim"),
+        (lambda: kernels.observe(ESTIMATOR, np.ones(3), 1.0, np.ones(2), np.ones(3)), "of one dim"),
+        (lambda: kernels.observe(ESTIMATOR, np.ones(3), 1.0, np.ones(3), np.ones(1)), "of one dim"),
+        (
+            lambda: kernels.observe(
+                ESTIMATOR._replace(triangle=np.eye(2)), np.ones(3), 1.0, np.ones(3), np.ones(3)
+            ),
+            "of one dim",
+        ),
+        (lambda: kernels.write_theta(ESTIMATOR, np.ones(5)), "of one dim"),
+        (lambda: kernels.squared_norm(ESTIMATOR._replace(weights=np.ones(1)), np.ones(3)), "of one dim"),
+        (lambda: kernels.estimate_arms(ESTIMATOR, np.ones((2, 4)), 0, WORK), "of one dim"),
+        (lambda: kernels.estimate_arms(ESTIMATOR, ROWS, 0, kernels.make_arms_work(2)), "of one dim"),
+        (lambda: kernels.estimate_arms(ESTIMATOR, ROWS, 3, WORK), "first must be one of the arms"),
+        (lambda: kernels.estimate_arms(ESTIMATOR, ROWS, -1, WORK), "first must be one of the arms"),
+        (
+            lambda: kernels.estimate_arms(ESTIMATOR, ROWS, 0, WORK._replace(means=np.ones(1))),
+            "make_arms_work",
+        ),
+        (lambda: kernels.best_available(ROWS, np.ones(2, dtype=bool), np.ones(3)), "one truth value per arm"),
+        (lambda: kernels.best_available(ROWS, np.ones(3, dtype=bool), np.ones(2)), "theta of the arms' dim"),
+        (lambda: kernels.dot(np.ones(3), np.ones(2)), "of one length"),
+        (lambda: kernels.uniform(STREAM[:3]), "of four words"),
+        (lambda: kernels.normal(STREAM[:1]), "of four words"),
+        (lambda: kernels.choose(np.ones(2) / 2, STREAM[:2]), "of four words"),
+        (lambda: kernels.make_estimator(0, 1.0), "dim must be an integer >= 1"),
+        (lambda: kernels.make_estimator(2, 0.0), "ridge must be > 0"),
+        (lambda: kernels.make_arms_work(-1), "dim must be an integer >= 1"),
+    ],
+)
+def test_public_kernels_refuse_arrays_that_do_not_fit(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_public_kernels_do_what_the_inner_ones_do():
+    rng = np.random.default_rng(0)
+    estimator, work = kernels.make_estimator(3, 0.5), kernels.make_arms_work(3)
+    gram, sums = 0.5 * np.eye(3), np.zeros(3)
+    for _ in range(20):
+        features, reward = rng.normal(size=3), rng.normal()
+        kernels.observe(estimator, features, reward, np.zeros(3), np.zeros(3))
+        gram += np.outer(features, features)
+        sums += reward * features
+    theta = np.zeros(3)
+    kernels.write_theta(estimator, theta)
+    assert theta == pytest.approx(np.linalg.solve(gram, sums))
+    arms = rng.normal(size=(5, 3))
+    assert kernels.estimate_arms(estimator, arms, 0, work) == 5
+    norms = (arms * np.linalg.solve(gram, arms.T).T).sum(axis=1)
+    assert work.means[:5] == pytest.approx(arms @ theta)
+    assert work.sq_norms[:5] == pytest.approx(norms)
+    assert kernels.squared_norm(estimator, arms[1].copy()) == pytest.approx(norms[1])
+    assert kernels.best_available(arms, np.ones(5, dtype=bool), theta) == (arms @ theta).argmax()
+
+
+class Counter(NamedTuple):
+    sums: np.ndarray
+
+
+class CounterAgent(NamedTuple):
+    state: Counter
+    place: int
+
+
+@sb.jit
+def act(agent, arms, available):
+    return 0, False
+
+
+@sb.jit
+def write_far(agent, features, reward):
+    agent.state.sums[agent.place] += reward
+
+
+@dataclass(frozen=True)
+class Far(sb.DecisionPolicy):
+    """Writes where it is told to."""
+
+    place: int = 0
+    kernels = sb.Kernels(act, write_far, certain=True)
+
+    def start(self, setting, stream):
+        return CounterAgent(Counter(np.zeros(4)), int(self.place))
+
+
+@pytest.mark.parametrize("place", [4, 10**6, -5])
+def test_an_index_out_of_bounds_in_a_kernel_of_ones_own_is_an_error(place):
+    agent = sb.Agent(Far(place), dim=3, noise_std=1.0)
+    decision = agent.decide(ROWS)
+    with pytest.raises(IndexError):
+        agent.learn(decision, 1.0)
+    with pytest.raises(IndexError):
+        play(Far(place))
+
+
+def test_an_index_within_bounds_is_none():
+    agent = sb.Agent(Far(3), dim=3, noise_std=1.0)
+    agent.learn(agent.decide(ROWS), 1.5)
+    assert agent._compiled.state.sums.tolist() == [0, 0, 0, 1.5]
+
+
+class Smaller(sb.LinUCB):
+    def start(self, setting, stream):
+        return super().start(setting._replace(dim=1), stream)
+
+
+class WithOtherScratch(sb.LinTS):
+    def start(self, setting, stream):
+        agent = super().start(setting, stream)
+        return agent._replace(work=agent.work._replace(sample=np.zeros(1)))
+
+
+class WithOtherCounts(sb.OAM):
+    def start(self, setting, table, stream):
+        agent = super().start(setting, table, stream)
+        agent.state.tables.waiting[()] = -5
+        return agent
+
+
+class WithOtherTable(sb.OAM):
+    def start(self, setting, table, stream):
+        return super().start(setting, sb.problems.random(2, 2, 2).table, stream)
+
+
+class OfAnother(sb.DecisionPolicy):
+    def start(self, setting, stream):
+        return sb.LinUCB().start(setting._replace(dim=1), stream)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (Smaller(), "Smaller.start must leave setting.dim at 3, got 1"),
+        (WithOtherScratch(), r"must return work.sample of float64 and shape \(3,\), got float64 and \(1,\)"),
+        (WithOtherCounts(), "must leave state.tables.waiting at"),
+        (WithOtherTable(), "WithOtherTable.start must return"),
+        (OfAnother(), "OfAnother.kernels must be sb.Kernels"),
+    ],
+)
+def test_agents_put_together_elsewhere_are_not_played_by_our_kernels(policy, message):
+    with pytest.raises(ValueError, match=message):
+        play(policy)
+
+
+class Louder(sb.LinUCB):
+    """What a subclass may do."""
+
+    def start(self, setting, stream):
+        return super().start(setting._replace(noise_std=2 * setting.noise_std), stream)
+
+
+def test_a_subclass_may_change_numbers():
+    play(Louder())
+
+
+class OfOneDimension(sb.Problem):
+    def setting(self, horizon=None, tell_noise=True):
+        return super().setting(horizon, tell_noise)._replace(dim=1)
+
+
+class OfFewMeans(sb.Problem):
+    means = gaps = np.zeros((1, 1))
+
+
+@pytest.mark.parametrize(("kind", "name"), [(OfOneDimension, "setting.dim"), (OfFewMeans, "means")])
+def test_problems_of_other_classes_must_fit_together(kind, name):
+    toy = sb.problems.toy()
+    with pytest.raises(ValueError, match=f"problem must be as it was made, with {name}"):
+        play(sb.Greedy(), kind(toy.features, toy.theta))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_problem_reshaped_in_place_is_refused():
+    problem = sb.problems.random(3, 4, 5, seed=0)
+    assert problem.means.size == 12
+    problem.features.shape = (1, 60, 1)
+    with pytest.raises(ValueError, match="problem must be as it was made"):
+        play(sb.Greedy(), problem)
+
+
+def test_a_family_of_problems_must_be_one_throughout():
+    for wrong in (None, "toy", 3):
+        with pytest.raises(ValueError, match="problem must be a Problem in every run"):
+            sb.simulate(
+                lambda run, wrong=wrong: wrong if run else sb.problems.toy(),
+                {"x": sb.Greedy()},
+                3,
+                runs=2,
+                jobs=1,
+            )
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_of_problems_are_frozen(copied):
+    problem = copied(sb.problems.toy())
+    for array in (problem.features, problem.theta, problem.context_probs, problem.means, problem.gaps):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def strange_rows():
+    """The same three rows, laid out in ways that compiled code does not expect."""
+    wide = np.zeros((3, 6))
+    wide[:, ::2] = ROWS
+    raw = np.zeros(9 * 8 + 1, dtype=np.uint8)
+    unaligned = raw[1:].view(np.float64).reshape(3, 3)
+    unaligned[...] = ROWS
+    yield from (wide[:, ::2], np.asfortranarray(ROWS), ROWS[::-1][::-1], unaligned, ROWS.astype(">f8"))
+    yield from (
+        np.broadcast_to(ROWS[0], (3, 3)) * 0 + ROWS,
+        ROWS.astype(np.float16),
+        ROWS.tolist(),
+    )
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_features_in_any_layout_are_the_same_features(place):
+    rows = list(strange_rows())[place]
+    agent, other = (sb.Agent(sb.LinUCB(), dim=3, noise_std=1.0) for _ in range(2))
+    for _ in range(5):
+        agent.learn(agent.decide(rows), 1.0)
+        other.learn(other.decide(ROWS), 1.0)
+    assert agent.theta.tolist() == other.theta.tolist()
+
+
+def test_states_handed_back_are_checked():
+    """What a pickle of an agent restores goes through the checks of a file."""
+    agent = sb.Agent(sb.OAM(), contexts=sb.problems.toy().features, noise_std=1.0, theta_bound=2.0)
+    restore, (content,) = agent.__reduce__()
+    state = copy.deepcopy(content.state)
+    state["tables"]["waiting"] = -5
+    with pytest.raises(ValueError, match="waiting must be whole numbers >= 0"):
+        restore(content._replace(state=state))
+    with pytest.raises(ValueError, match=r"state.tables.means must have shape"):
+        restore(content._replace(contexts=np.ones((1, 2, 3))))
+    with pytest.raises(OwnPolicyError, match=r"Smaller.start must leave setting.dim at 3"):
+        restore(content._replace(policy=Smaller(), contexts=None))
