@@ -17,18 +17,22 @@ import json
 import math
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from counted import HEAD, show
+from numba.core.config import DISABLE_JIT
 
 import solid_bandits as sb
 
-DECISION = [sb.LinUCB, sb.LinTS, sb.Greedy, sb.EpsilonGreedy, sb.RandUCB]
+DECISION = [sb.LinUCB, sb.LinTS, sb.Greedy, sb.EpsilonGreedy, sb.RandUCB, sb.VIDS]
 ONE_CONTEXT = [sb.OSSB, sb.SPL, sb.EndOfOptimism, sb.UCB1]
 SEVERAL = [sb.Solid, sb.OAM, sb.AOIDS]
+KINDS = [*DECISION, *ONE_CONTEXT, *SEVERAL]
 WRONG = [
     None, True, False, "1.0", "", b"1", [1.0], (), {}, {1}, object(), 1j, math.nan, math.inf, -math.inf, -1, -1e-9, 0,
     0.0, -0.0, 1e-320, 1e-200, 1e-21, 1e21, 1e200, 1.7e308, 10**400, -(10**400), Decimal("0.5"), Fraction(1, 3), np.nan,
@@ -40,7 +44,7 @@ EXTREMES = [1e-20, 1e-12, 1e-6, 0.1, 1.0, 3.0, 1e6, 1e12, 1e20]
 
 def fuzz_constructor(rng):
     """Make something with one or two wrong values."""
-    kind = [*DECISION, *ONE_CONTEXT, *SEVERAL][rng.integers(12)]
+    kind = KINDS[rng.integers(len(KINDS))]
     names = list(kind.__dataclass_fields__)
     chosen = {
         names[rng.integers(len(names))]: WRONG[rng.integers(len(WRONG))] for _ in range(rng.integers(0, 3))
@@ -72,15 +76,19 @@ def fuzz_constructor(rng):
 
 def random_policy(rng):
     """Any policy, its numbers now and then at the ends of their ranges."""
-    kind = [*DECISION, *ONE_CONTEXT, *SEVERAL][rng.integers(12)]
+    kind = KINDS[rng.integers(len(KINDS))]
     if kind is sb.Solid and rng.random() < 0.3:
         policy = sb.Solid.theory(max_multiplier=float(EXTREMES[rng.integers(len(EXTREMES))]))
     else:
         policy = kind()
     changes = {}
     for name, field in kind.__dataclass_fields__.items():
-        if field.type in ("float", float, "float | None") and rng.random() < 0.25:
+        if field.type in ("float", float, "float | None", "float | str", float | str) and rng.random() < 0.25:
             changes[name] = float(EXTREMES[rng.integers(len(EXTREMES))])
+    if kind in DECISION and rng.random() < 0.4:
+        changes["ridge"] = "evidence"
+    if kind is sb.VIDS:
+        changes |= {"samples": int(rng.integers(2, 9)), "memory": int(rng.integers(0, 9))}
     if kind is sb.Solid and policy.form == "experiments":
         changes["bonus"] = ["theorem", "plain", "local", "none"][rng.integers(4)]
         changes["drawing"] = ["sampling", "direct", "cumulative"][rng.integers(3)]
@@ -116,6 +124,8 @@ def fuzz_agent(rng):
         "seed": int(rng.integers(1000)),
         "horizon": [None, 1, 10, 10**6, 2**53][rng.integers(5)],
     }
+    if kind in DECISION and getattr(policy, "radius", "paper") == "paper" and rng.random() < 0.4:
+        arguments["noise_std"] = None
     what = f"{policy!r} with {arguments}, dim {dim}, {n_arms} arms"
     try:
         if kind in DECISION:
@@ -173,15 +183,15 @@ def not_finite(state, path):
 
 def fuzz_file(rng, folder, saved):
     """Change a saved agent at random, load it, and go on with it."""
-    kind = [*DECISION, *ONE_CONTEXT, *SEVERAL][rng.integers(12)]
+    kind = KINDS[rng.integers(len(KINDS))]
     plain = copy.deepcopy(saved[kind.__name__])
     for _ in range(rng.integers(1, 4)):
         change_somewhere(rng, plain)
     if rng.random() < 0.7:  # signed anew, so that the change itself is met
-        from solid_bandits.agent_file import _fingerprint
+        from solid_bandits.agent_file import OWNER, _fingerprint
 
         with suppress(KeyError, TypeError, ValueError):
-            plain["state_of"] = _fingerprint({key: plain[key] for key in ("policy", "setting", "contexts")})
+            plain["state_of"] = _fingerprint({key: plain[key] for key in OWNER})
     path = folder / "agent.json"
     text = json.dumps(plain)
     if rng.random() < 0.05:
@@ -261,16 +271,17 @@ def saved_agents(folder):
 
 
 def attack(name, count, seed, one):
-    """Count tries and failures; print the first few."""
-    failures = []
+    """Count tries and failures; print the failures as they come."""
+    failed = 0
+    began = time.monotonic()
     for number in range(count):
         failure = one(np.random.default_rng([seed, number]))
         if failure:
-            failures.append(f"{name} {number}: {failure}")
-    for failure in failures[:10]:
-        print(failure[:600], file=sys.stderr)
-    print(f"| {name} | {count:,} | {len(failures):,} |", flush=True)
-    return len(failures)
+            failed += 1
+            print(f"{name} {number}: {failure}"[:600], file=sys.stderr, flush=True)
+    if count:
+        show(name, count, failed, seed, began)
+    return failed
 
 
 def main(arguments=None):
@@ -283,11 +294,12 @@ def main(arguments=None):
     parser.add_argument("--files", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args(arguments)
-    print("| attack | tried | failed |\n|---|---|---|")
+    print(HEAD)
+    how = "interpreted" if DISABLE_JIT else "compiled"
     with tempfile.TemporaryDirectory() as name, np.errstate(all="ignore"):
         folder = Path(name)
         failed = attack("constructors", chosen.constructors, chosen.seed, fuzz_constructor)
-        failed += attack("agents in extreme settings", chosen.agents, chosen.seed, fuzz_agent)
+        failed += attack(f"agents in extreme settings, {how}", chosen.agents, chosen.seed, fuzz_agent)
         if chosen.files:
             saved = saved_agents(folder)
             failed += attack(

@@ -13,6 +13,7 @@ counted by reason. Exit status 1 if any answer is refuted.
 import argparse
 import re
 import sys
+import time
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +21,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from counted import show
 
 import solid_bandits as sb
 from exact import null_space, rational, reduced, solve
@@ -381,6 +384,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=6000, help="problems to draw")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    began = time.monotonic()
     tally, reasons, found, widths = attack(given.count, given.seed)
     print(f"{'kind':16}{'program':18}{'tried':>8}{'refused':>9}{'refuted':>9}")
     for kind, program in dict.fromkeys((kind, program) for kind, program, _ in tally):
@@ -401,6 +405,9 @@ def main() -> None:
     if found:
         print("\nrefuted")
         print("\n".join(found))
+    print()
+    words = f"brackets of {given.count:,} problems against fractions ({totals[1]:,} refused)"
+    show(words, totals[0], totals[2], given.seed, began)
     sys.exit(bool(found))
 
 

@@ -18,10 +18,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from counted import show
+
 import solid_bandits as sb
 from solid_bandits import results
 
-SECONDS_TO_END = 15.0
+SECONDS_TO_END = 45.0
+"""Three times what a command allows itself after SIGTERM: the machine may be busy."""
 FINISHED_ONE_IN = 3
 
 TOML = """
@@ -176,6 +179,8 @@ def failures(count: int, once: Callable[[int], None], name: str, verbose: bool) 
             failed += 1
             if verbose:
                 print(f"  {name} {number}: {type(error).__name__}: {error}", file=sys.stderr)
+        if verbose and number % 10 == 9:
+            print(f"  {name}: {number + 1} of {count}, {failed} failed", file=sys.stderr, flush=True)
     return failed
 
 
@@ -190,7 +195,7 @@ def save_and_die(out: Path, moments: list[int]) -> None:
     # The threads of the library of tables do not live on in a child: what needs them is done before.
     content = results._parquet(played.table)
     results._parquet = lambda table: content
-    results._check_table = lambda table, configuration: None
+    results.check_table = lambda table, configuration: None
     for place, moment in enumerate(moments):
         home = out / str(place)
         home.parent.mkdir(parents=True, exist_ok=True)
@@ -251,22 +256,31 @@ def kill_saves(count: int, folder: Path, chance: random.Random, verbose: bool) -
 def attack(
     compare: int, reproduce: int, saves: int, seed: int, verbose: bool = True
 ) -> list[tuple[str, int, int]]:
-    """Try them; return name, tried and failed of each kind."""
+    """Try them; return name, tried and failed of each kind, and print each when it is through."""
     chance = random.Random(seed)
     rows = []
+    began = time.monotonic()
+
+    def through(name: str, tried: int, failed: int) -> None:
+        nonlocal began
+        rows.append((name, tried, failed))
+        if verbose:
+            show(name, tried, failed, seed, began)
+        began = time.monotonic()
+
     with tempfile.TemporaryDirectory(prefix="attack-kills-") as name:
         folder = Path(name)
         if saves:
-            rows.append(("kills of a writer", saves, kill_saves(saves, folder, chance, verbose)))
+            through("kills of a writer", saves, kill_saves(saves, folder, chance, verbose))
         if compare:
             policies = ["--policy", "linucb", "--policy", "greedy", "--horizon", "100000", "--runs", "20"]
             command = Command(folder, "compare", ["compare", "toy", *policies])
-            rows.append(("kills of compare", compare, kill_command(command, compare, chance, verbose)))
+            through("kills of compare", compare, kill_command(command, compare, chance, verbose))
         if reproduce:
             path = folder / "small.toml"
             path.write_text(TOML, encoding="utf-8")
             command = Command(folder, "reproduce", ["reproduce", str(path)])
-            rows.append(("kills of reproduce", reproduce, kill_command(command, reproduce, chance, verbose)))
+            through("kills of reproduce", reproduce, kill_command(command, reproduce, chance, verbose))
     return rows
 
 
@@ -279,8 +293,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     rows = attack(given.compare, given.reproduce, given.saves, given.seed)
-    for row in rows:
-        print(", ".join(map(str, row)), flush=True)
     sys.exit(1 if any(failed for _, _, failed in rows) else 0)
 
 

@@ -18,6 +18,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from counted import show
+
 import solid_bandits as sb
 
 REFUSALS = ("in use by another process", "already holds other results")
@@ -141,8 +143,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=600)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    began = time.monotonic()
     tried, failed = attack(given.count, given.seed)
-    print(f"pairs of writers, {tried}, {failed}", flush=True)
+    show("pairs of writers", tried, failed, given.seed, began)
     sys.exit(1 if failed else 0)
 
 

@@ -30,7 +30,7 @@ from solid_bandits.policies.solid.constraint import optimistic_gradient, write_b
 HORIZON = 50_000
 STEPS = 5  # per measurement, so that caches are as warm as in a run
 POLICIES = {
-    "paper": sb.Solid.paper_random(40),
+    "paper": replace(sb.Solid.paper_random(40), bonus="theorem"),
     "no bonus in g": replace(sb.Solid.paper_random(40), bonus="none"),
 }
 

@@ -39,7 +39,7 @@ def problem_of(size):
 
 
 def policies(n_arms):
-    paper = sb.Solid.paper_random(n_arms)
+    paper = replace(sb.Solid.paper_random(n_arms), bonus="theorem")
     return {
         "exploring, multiplier 0": replace(paper, threshold_scale=ALWAYS),
         "exploring, multiplier > 0": replace(paper, threshold_scale=ALWAYS, bonus="none"),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 import solid_bandits as sb
-from bench.floors import FLOORS
+from bench.floors import FLOORS, VIDS_SAMPLES
 from solid_bandits.policies.contract import Policy
 
 SIZES = [(2, 3, 3), (4, 8, 8), (4, 32, 8), (50, 20, 16), (191, 40, 65)]
@@ -79,6 +79,11 @@ def settling_steps(cell: Cell) -> int:
     """
     contexts, arms, dim = cell.size
     pairs = contexts * arms
-    dear = {"SOLID": pairs * dim * dim, "AOIDS": pairs * dim * arms, "OAM": 5 * pairs**3}
+    dear = {
+        "SOLID": pairs * dim * dim,
+        "AOIDS": pairs * dim * arms,
+        "OAM": 5 * pairs**3,
+        "VIDS": VIDS_SAMPLES * dim * (dim + arms),
+    }
     work = pairs * dim if cell.kind == "exploiting" else dear.get(cell.label, pairs * dim)
     return int(np.clip(6e9 / work, 60, 1500))

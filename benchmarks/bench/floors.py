@@ -149,8 +149,12 @@ def linucb(size: Size, facts: Facts) -> Items:
 
 
 def randucb(size: Size, facts: Facts) -> Items:
-    """One step of RandUCB: LinUCB's, with another width."""
-    return [*linucb(size, facts), Term("uniform", (), "the width drawn")]
+    """One step of RandUCB: LinUCB's, with another width, and the rewards' triangle without a ridge beside the other."""
+    return [
+        *linucb(size, facts),
+        Term("rotate", (size[2],), "the reward taken into the triangle without a ridge"),
+        Term("uniform", (), "the width drawn"),
+    ]
 
 
 def lints(size: Size, facts: Facts) -> Items:
@@ -163,6 +167,25 @@ def lints(size: Size, facts: Facts) -> Items:
         Term("columns", (dim, arms), "means of the context's arms at the draw"),
         *_means(size),
         Term("bounds", (arms,), "the best arm of both"),
+    ]
+
+
+VIDS_SAMPLES = 500
+"""Models of the default."""
+
+
+def vids(size: Size, facts: Facts) -> Items:
+    """One step of VIDS whose samples agree on the best arm: no information is asked for, and nothing is mixed."""
+    _, arms, dim = size
+    return [
+        _reward(size),
+        Term("rotate", (dim,), "the reward taken into the triangle without a ridge"),
+        Term("normals", (dim,), "the samples", VIDS_SAMPLES),
+        Term("unit", (dim,), "U^-1 of each", VIDS_SAMPLES),
+        Term("columns", (dim, arms), "means of the context's arms in each", VIDS_SAMPLES),
+        Term("top", (arms,), "the best arm of each", VIDS_SAMPLES),
+        *_means(size),
+        Term("top", (arms,), "whether it is the greedy arm"),
     ]
 
 
@@ -317,6 +340,7 @@ FLOORS: dict[tuple[str, str], Callable[[Size, Facts], Items]] = {
     ("LinUCB", "any"): linucb,
     ("RandUCB", "any"): randucb,
     ("LinTS", "any"): lints,
+    ("VIDS", "any"): vids,
     ("Greedy", "any"): greedy,
     ("EpsilonGreedy", "exploring"): epsilon_exploring,
     ("EpsilonGreedy", "exploiting"): epsilon_exploiting,

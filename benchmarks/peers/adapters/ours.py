@@ -9,7 +9,7 @@ POLICIES = [
     ("LinUCB", "UCB", sb.LinUCB()),
     ("LinTS", "TS", sb.LinTS()),
     ("RandUCB", "other", sb.RandUCB()),
-    ("SOLID", "other", sb.Solid()),
+    ("SOLID", "other", sb.Solid(bonus="theorem")),
 ]
 
 

@@ -1,0 +1,346 @@
+"""A decision service killed under load: nothing that was acknowledged is lost, nothing counts twice.
+
+Each round: a server as a process, clients that decide and learn over several connections and repeat with the same ids
+what was not answered, and some of what was; at a random time SIGKILL, or SIGTERM in every fourth round, after which the
+server starts from a snapshot. After each round the log is read: every decision and reward that was
+acknowledged is there once, as it was answered; no id is there twice. At the end `solid-bandits replay` compares every
+decision and snapshot of all rounds. Some rounds have a disk that fills up instead, where a small one can be mounted.
+
+    python attacks/service.py --kills 100 --full 5 --seed 0
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import httpx
+from counted import show
+
+from solid_bandits.service import events
+from solid_bandits.service.sqlite import SqliteStore
+
+CLIENTS = 4
+MOST_KEPT = 1_000
+"""Answered calls, any of which may be repeated."""
+DIM = 5
+SPEC = {
+    "name": "attacked", "policy": "lints", "dim": DIM, "noise_std": 1.0, "floor": 0.1, "half_life": 500,
+    "default_reward": 0.0, "wait": 2.0, "seed": 1,
+}  # fmt: skip
+
+
+class FoundError(Exception):
+    """Something that must not be."""
+
+
+class Attacked:
+    """A server as a process, started again and again in the same directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.key = ""
+        self.process: subprocess.Popen[str] | None = None
+        self.url = ""
+
+    def start(self) -> None:
+        """Start it; the port is another one each time."""
+        command = [
+            sys.executable,
+            "-m",
+            "solid_bandits",
+            "serve",
+            "--data",
+            os.fspath(self.directory),
+            "--port",
+            "0",
+        ]
+        self.process = subprocess.Popen(
+            [*command, "--rate", "100000"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert self.process.stdout is not None
+        said = self.process.stdout.readline()
+        if said.startswith("admin key"):
+            self.key, said = said.split()[-1], self.process.stdout.readline()
+        if not said.startswith("listening"):
+            raise FoundError(f"the server did not start again: {said!r}")
+        self.url = said.split()[-1]
+
+    def end(self, number: int) -> None:
+        """End it by a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+class Acknowledged:
+    """What the clients were told."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.decisions: dict[str, tuple[object, list[float]]] = {}
+        self.rewards: dict[str, float] = {}
+        self.repeated = 0
+        self.unanswered: list[tuple[str, dict[str, object]]] = []
+        """Calls whose answer was lost: they are repeated in the next round."""
+        self.answered: list[tuple[str, dict[str, object]]] = []
+        """Some that were answered: repeated, they must get the same answer."""
+
+
+def play(server: Attacked, told: Acknowledged, seed: int, ended: threading.Event) -> None:
+    """One client: decide, alone or in batches, learn, repeat what was not answered."""
+    rng = random.Random(seed)
+    number = 0
+    with httpx.Client(
+        base_url=server.url, headers={"Authorization": f"Bearer {server.key}"}, timeout=20
+    ) as client:
+        while not ended.is_set():
+            with told.lock:
+                call = told.unanswered.pop() if told.unanswered else None
+                before = rng.choice(told.answered) if told.answered and rng.random() < 0.1 else None
+            if call is None and before is not None:
+                told.repeated += 1
+                if not _called(client, told, before):
+                    return
+                continue
+            if call is None:
+                number += 1
+                ids = [f"{seed}-{number}-{place}" for place in range(rng.choice([1, 1, 3]))]
+                asked = [
+                    {"event_id": one, "features": [[rng.gauss(0, 1) for _ in range(DIM)] for _ in range(3)]}
+                    for one in ids
+                ]
+                call = ("decisions", {"decisions": asked})
+            else:
+                told.repeated += 1
+            if not _called(client, told, call):
+                return
+            if call[0] == "decisions":
+                rewards = [
+                    {"event_id": one["event_id"], "reward": round(rng.random(), 3)}  # type: ignore[index]
+                    for one in call[1]["decisions"]  # type: ignore[attr-defined]
+                    if rng.random() < 0.8
+                ]
+                if rewards and not _called(client, told, ("rewards", {"rewards": rewards})):
+                    return
+
+
+def _called(client: httpx.Client, told: Acknowledged, call: tuple[str, dict[str, object]]) -> bool:
+    """Whether it was answered; what was, is noted."""
+    path, body = call
+    try:
+        answer = client.post(f"/v1/models/attacked/{path}", json=body)
+    except httpx.TransportError:
+        with told.lock:
+            told.unanswered.append(call)
+        return False
+    if answer.status_code in (503, 507):
+        with told.lock:
+            told.unanswered.append(call)
+        time.sleep(0.05)
+        return True
+    if answer.status_code != 200:
+        raise FoundError(f"{path}: {answer.status_code} {answer.text}")
+    with told.lock:
+        if len(told.answered) < MOST_KEPT:
+            told.answered.append(call)
+        else:
+            told.answered[random.randrange(MOST_KEPT)] = call
+        for one in answer.json()[path]:
+            if path == "decisions":
+                before = told.decisions.setdefault(one["event_id"], (one["arm"], one["probabilities"]))
+                if before != (one["arm"], one["probabilities"]):
+                    raise FoundError(f"{one['event_id']} was decided twice: {before}, {one}")
+            elif one["status"] in ("learned", "again"):
+                told.rewards[one["event_id"]] = one["reward"]
+            elif one["status"] != "late":
+                raise FoundError(f"a reward was answered {one}")
+    return True
+
+
+def check(directory: Path, told: Acknowledged) -> tuple[int, int]:
+    """Compare the log with what the clients were told; how many events and expiries it has."""
+    store = SqliteStore(directory)
+    decisions: dict[str, tuple[object, list[float]]] = {}
+    closed: dict[str, float | None] = {}
+    expired = count = 0
+    for count, event in enumerate(store.read(1), start=1):
+        if event.sequence != count or not events.is_sound(event) or event.event_id is None:
+            raise FoundError(f"event {count} of the log is {event}")
+        if event.kind == "decision":
+            decided = events.decided_in(event)
+            if event.event_id in decisions:
+                raise FoundError(f"{event.event_id} is there twice")
+            decisions[event.event_id] = (decided.arms[decided.place], decided.probabilities.tolist())
+        else:
+            if event.event_id in closed:
+                raise FoundError(f"{event.event_id} was closed twice")
+            closed[event.event_id] = events.reward_in(event)
+            expired += event.kind == "expiry"
+    store.close()
+    for event_id, answer in told.decisions.items():
+        if decisions.get(event_id) != answer:
+            raise FoundError(
+                f"{event_id} was acknowledged as {answer}, the log has {decisions.get(event_id)}"
+            )
+    for event_id, reward in told.rewards.items():
+        if closed.get(event_id) != reward:
+            raise FoundError(
+                f"reward {reward} of {event_id} was acknowledged, the log has {closed.get(event_id)}"
+            )
+    return count, expired
+
+
+def attack(server: Attacked, told: Acknowledged, rng: random.Random, seconds: float, number: int) -> None:
+    """One round: load, and a signal after a while."""
+    server.start()
+    if not told.decisions:
+        made = httpx.post(
+            f"{server.url}/v1/models",
+            headers={"Authorization": f"Bearer {server.key}"},
+            json=SPEC,
+            timeout=120,
+        )
+        if made.status_code not in (201, 409):
+            raise FoundError(made.text)
+    ended = threading.Event()
+    failures: list[BaseException] = []
+
+    def guarded(seed: int) -> None:
+        try:
+            play(server, told, seed, ended)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(rng.randrange(10**9),)) for _ in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    time.sleep(rng.uniform(0.2, 1.0) * seconds)
+    server.end(number)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def replayed(directory: Path) -> str:
+    """What `solid-bandits replay` says."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "solid_bandits", "replay", os.fspath(directory)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if ended.returncode:
+        raise FoundError(ended.stdout)
+    return ended.stdout.strip()
+
+
+def full(directory: Path, seed: int) -> str:
+    """A service on a disk of a few megabytes, until it is full: 507, and nothing that was acknowledged is lost."""
+    directory.mkdir()
+    size = f"size={3 + seed % 3}m"
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", directory], stderr=subprocess.DEVNULL
+    ).returncode:
+        return "not played: a small disk cannot be mounted here"
+    server, told = Attacked(directory), Acknowledged()
+    try:
+        server.start()
+        head = {"Authorization": f"Bearer {server.key}"}
+        statuses = []
+        with httpx.Client(base_url=server.url, headers=head, timeout=60) as client:
+            client.post("/v1/models", json=SPEC | {"wait": None, "default_reward": None}).raise_for_status()
+            for number in range(3_000):
+                rng = random.Random(f"{seed}-{number}")
+                rows = [[rng.gauss(0, 1) for _ in range(DIM)] for _ in range(50)]
+                body = {
+                    "decisions": [{"event_id": f"{number}-{place}", "features": rows} for place in range(5)]
+                }
+                answer = client.post("/v1/models/attacked/decisions", json=body)
+                statuses.append(answer.status_code)
+                if answer.status_code == 200:
+                    for one in answer.json()["decisions"]:
+                        told.decisions[one["event_id"]] = (one["arm"], one["probabilities"])
+                elif statuses[-5:] == [507] * 5:
+                    break
+            if statuses[-5:] != [507] * 5 or set(statuses) != {200, 507}:
+                raise FoundError(f"a full disk was answered {sorted(set(statuses))}")
+            if client.get("/health").status_code != 200 or client.get("/v1/models").status_code != 200:
+                raise FoundError("a full disk ended the service")
+            subprocess.run(["mount", "-o", "remount,size=64m", directory], check=True)
+            answer = client.post("/v1/models/attacked/decisions", json=body)  # the same ids, now with room
+            if answer.status_code != 200 or any(one["again"] for one in answer.json()["decisions"]):
+                raise FoundError(f"with room again: {answer.status_code} {answer.text[:200]}")
+            for one in answer.json()["decisions"]:
+                told.decisions[one["event_id"]] = (one["arm"], one["probabilities"])
+        server.end(signal.SIGKILL)
+        check(directory, told)
+        replayed(directory)
+        return f"{len(told.decisions)} decisions acknowledged, then 507, then on with room"
+    finally:
+        if server.process is not None and server.process.poll() is None:
+            server.process.kill()
+            server.process.wait()
+        subprocess.run(["umount", directory], check=True)
+
+
+def main() -> None:
+    """Attack, and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--full", type=int, default=5, help="Times that a disk fills up.")
+    parser.add_argument("--seconds", type=float, default=2.0, help="Of load before a kill, at most.")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--out", type=Path, default=None, help="Directory for the data; a temporary one if not given."
+    )
+    arguments = parser.parse_args()
+    rng = random.Random(arguments.seed)
+    home = Path(tempfile.mkdtemp()) if arguments.out is None else arguments.out
+    server, told = Attacked(home / "service"), Acknowledged()
+    began = time.monotonic()
+    for place in range(1, arguments.kills + 1):
+        attack(server, told, rng, arguments.seconds, signal.SIGTERM if place % 4 == 2 else signal.SIGKILL)
+        count, expired = check(server.directory, told)
+        print(
+            f"{place} ends: {count:,} events, {expired:,} expired; {len(told.decisions):,} decisions and "
+            f"{len(told.rewards):,} rewards acknowledged, {told.repeated:,} calls repeated",
+            flush=True,
+        )
+    if arguments.kills:
+        settle(server, told)
+        check(server.directory, told)
+        print(replayed(server.directory), flush=True)
+        show("decision service killed under load", arguments.kills, 0, arguments.seed, began)
+    began = time.monotonic()
+    for place in range(arguments.full):
+        print(full(home / f"full-{place}", arguments.seed + place), flush=True)
+    if arguments.full:
+        show("decision service on a disk that fills up", arguments.full, 0, arguments.seed, began)
+    if arguments.out is None:
+        shutil.rmtree(home)
+
+
+def settle(server: Attacked, told: Acknowledged) -> None:
+    """Repeat what was not answered last, and end in order."""
+    server.start()
+    head = {"Authorization": f"Bearer {server.key}"}
+    with httpx.Client(base_url=server.url, headers=head, timeout=60) as client:
+        while told.unanswered:
+            _called(client, told, told.unanswered.pop())
+            told.repeated += 1
+    server.end(signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()

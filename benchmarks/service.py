@@ -1,0 +1,313 @@
+"""Load on the decision service, with the client on the same machine: 20 features, 20 arms.
+
+    python benchmarks/service.py --out DIR            # all of it, written to benchmarks/service.md
+    python benchmarks/service.py --out DIR --only singles batches
+
+*singles* (open loop): requests leave at their times, whatever has become of those before, so that a slow answer is not
+hidden by waiting for it; each is timed from the time at which it should have left. *batches*: calls of 10 decisions,
+then of their 10 rewards, from 4 connections, as fast as they go. *start*: a log of a million decisions, made by the
+service's own model without HTTP (once: it stays in DIR); then the time from the command to "listening" by snapshot.
+*replay*: of all of that log.
+
+As the sync of a commit is the disk's, the same commits without a service are timed beside each number.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+ARMS, DIM = 20, 20
+PAGE = Path(__file__).with_suffix(".md")
+SPEC = {"name": "load", "policy": "randucb", "dim": DIM, "noise_std": 0.5, "floor": 0.05, "seed": 1}
+
+
+class Served:
+    """A server as a process."""
+
+    def __init__(self, directory, key=None):
+        command = [
+            sys.executable,
+            "-m",
+            "solid_bandits",
+            "serve",
+            "--data",
+            os.fspath(directory),
+            "--port",
+            "0",
+        ]
+        self.begun = time.perf_counter()
+        self.process = subprocess.Popen([*command, "--rate", "1e6"], stdout=subprocess.PIPE, text=True)
+        said = self.process.stdout.readline()
+        if said.startswith("admin key"):
+            key, said = said.split()[-1], self.process.stdout.readline()
+        self.seconds = time.perf_counter() - self.begun
+        self.url, self.key = said.split()[-1], key
+        self.headers = {"Authorization": f"Bearer {key}", "content-type": "application/json"}
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+def bodies(count, seed):
+    """Offers as JSON, made before the clock starts."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(count, ARMS, DIM)).round(4)
+    return [{"event_id": f"{seed}-{place}", "features": one.tolist()} for place, one in enumerate(features)]
+
+
+def sync(directory, count=300):
+    """Milliseconds, median and 99th percentile, of SQLite's commit of one such row alone."""
+    path = directory / "alone.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("CREATE TABLE rows (content BLOB)")
+    spans = []
+    for _ in range(count):
+        begun = time.perf_counter()
+        connection.execute("INSERT INTO rows VALUES (?)", (os.urandom(8 * ARMS * (DIM + 1)),))
+        spans.append(time.perf_counter() - begun)
+    connection.close()
+    for one in directory.glob("alone.db*"):
+        one.unlink()
+    return np.percentile(spans, [50, 99]) * 1000
+
+
+class Connection:
+    """HTTP/1.1 with as little as it takes: the client shares the cores with the service."""
+
+    def __init__(self, served):
+        self._served = served
+        host, port = served.url.removeprefix("http://").split(":")
+        self._place = host, int(port)
+        self._streams = None
+
+    async def post(self, path, content):
+        """The status of the answer."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(*self._place)
+        reader, writer = self._streams
+        head = (
+            f"POST /v1/models/load/{path} HTTP/1.1\r\nHost: {self._place[0]}\r\nContent-Type: application/json\r\n"
+            f"Authorization: Bearer {self._served.key}\r\nContent-Length: {len(content)}\r\n\r\n"
+        )
+        writer.write(head.encode() + content)
+        said = (await reader.readuntil(b"\r\n\r\n")).lower()
+        await reader.readexactly(int(said.split(b"content-length: ")[1].split(b"\r\n")[0]))
+        return int(said.split(b" ", 2)[1])
+
+    def close(self):
+        if self._streams is not None:
+            self._streams[1].close()
+
+
+async def singles(served, rate, seconds, connections=64):
+    """Answer times of decisions at a rate, in milliseconds, each followed by its reward; and those that failed."""
+    count = rate * seconds
+    made = bodies(count, seed=time.time_ns() % 10**9)
+    offers = [json.dumps(one).encode() for one in made]
+    rewards = [
+        json.dumps({"event_id": one["event_id"], "reward": float(place % 3)})
+        for place, one in enumerate(made)
+    ]
+    spans, failed = [], 0
+    free = [Connection(served) for _ in range(connections)]
+    room = asyncio.Semaphore(connections)
+    start = time.perf_counter() + 0.1
+
+    async def one(place):
+        nonlocal failed
+        due = start + place / rate
+        await asyncio.sleep(max(due - time.perf_counter(), 0))
+        async with room:
+            connection = free.pop()
+            failed += await connection.post("decisions", offers[place]) != 200
+            spans.append(time.perf_counter() - due)
+            failed += await connection.post("rewards", rewards[place].encode()) != 200
+            free.append(connection)
+
+    await asyncio.gather(*(one(place) for place in range(count)))
+    took = time.perf_counter() - start
+    for connection in free:
+        connection.close()
+    return np.array(spans) * 1000, failed, count / took
+
+
+async def batches(served, calls, connections=4):
+    """Decisions per second, in calls of 10, each call followed by the rewards of its 10."""
+    offers = bodies(calls * 10, seed=time.time_ns() % 10**9)
+    groups = [offers[place : place + 10] for place in range(0, calls * 10, 10)]
+    sent = [json.dumps({"decisions": group}).encode() for group in groups]
+    given = [
+        json.dumps({"rewards": [{"event_id": one["event_id"], "reward": 1.0} for one in group]}).encode()
+        for group in groups
+    ]
+    failed = 0
+    waiting = iter(range(calls))
+
+    async def play():
+        nonlocal failed
+        connection = Connection(served)
+        for place in waiting:
+            failed += await connection.post("decisions", sent[place]) != 200
+            failed += await connection.post("rewards", given[place]) != 200
+        connection.close()
+
+    begun = time.perf_counter()
+    await asyncio.gather(*(play() for _ in range(connections)))
+    return calls * 10 / (time.perf_counter() - begun), failed
+
+
+def cpu(served):
+    """Seconds of processor time that the server has taken."""
+    parts = Path(f"/proc/{served.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def fill(directory, decisions):
+    """A log of so many decisions, 90% with rewards, by the service's own model, in groups of 500."""
+    from solid_bandits.service import keys
+    from solid_bandits.service.loading import caught_up
+    from solid_bandits.service.schemas import DecisionAsked, ModelSpec, RewardGiven
+    from solid_bandits.service.sqlite import SqliteStore
+
+    store = SqliteStore(directory, create=True)
+    key, _ = keys.create(store, "admin", "load")
+    row = store.add_model("load", ModelSpec(**SPEC).model_dump_json(), 1)
+    model = caught_up(None, row, store)
+    rng = np.random.default_rng(0)
+    for start in range(0, decisions, 500):
+        features = rng.normal(size=(500, ARMS, DIM))
+        asked = [
+            DecisionAsked.model_construct(
+                features=one.tolist(), arms=None, available=None, event_id=f"e{start + place}", subject=None
+            )
+            for place, one in enumerate(features)
+        ]
+        model.decide(asked, now=1_000 * start)
+        given = [
+            RewardGiven(event_id=one.event_id, reward=float(place % 3)) for place, one in enumerate(asked)
+        ]
+        model.learn([one for place, one in enumerate(given) if place % 10], now=1_000 * start)
+        snapshot = model.pack(1_000 * start) if model.due() else None
+        store.append(row.id, 1, model.fresh, snapshot)
+        model.fresh = []
+        if snapshot is not None:
+            model.snapshot = (snapshot.sequence, snapshot.time)
+    store.close()
+    return key
+
+
+def load():
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="Directory for the services' data.")
+    parser.add_argument("--only", nargs="*", default=["singles", "batches", "start", "replay"])
+    parser.add_argument("--rates", nargs="*", type=int, default=[200, 300, 500])
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--calls", type=int, default=1_000)
+    parser.add_argument("--decisions", type=int, default=1_000_000)
+    arguments = parser.parse_args()
+    lines = [
+        "# Load on the decision service",
+        "",
+        f"`python benchmarks/service.py`: {os.cpu_count()} cores, client included; d = {DIM}, {ARMS} arms, SQLite with "
+        "`synchronous=FULL`.",
+        "*Commit alone* is SQLite's own commit of one such row in the same directory just before, without a service:",
+        "the disk's share. *CPU* is the server's processor time for a decision and its reward, which other programs on",
+        "the machine do not lengthen as they do waiting. *Load* is the load average at the end of each line: what else",
+        "the machine was doing.",
+        "",
+    ]
+    if {"singles", "batches"} & set(arguments.only):
+        place = arguments.out / f"load-{time.time_ns()}"
+        served = Served(place)
+        httpx.post(
+            f"{served.url}/v1/models", headers=served.headers, json=SPEC, timeout=120
+        ).raise_for_status()
+        asyncio.run(batches(served, 20))  # what is compiled at the first call
+    if "singles" in arguments.only:
+        lines += [
+            "| decisions/s asked | played | p50 ms | p99 ms | max ms | failed | CPU ms | commit alone, ms | load |",
+            "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        ]
+        for rate in arguments.rates:
+            alone, before = sync(place), cpu(served)
+            spans, failed, played = asyncio.run(singles(served, rate, arguments.seconds))
+            p50, p99 = np.percentile(spans, [50, 99])
+            lines.append(
+                f"| {rate} | {played:.0f} | {p50:.1f} | {p99:.1f} | {spans.max():.0f} | {failed} | "
+                f"{(cpu(served) - before) / spans.size * 1000:.2f} | "
+                f"{alone[0]:.1f}, {alone[1]:.1f} | {load()} |"
+            )
+            print(lines[-1], flush=True)
+    if "batches" in arguments.only:
+        alone, before = sync(place), cpu(served)
+        rate, failed = asyncio.run(batches(served, arguments.calls))
+        lines += [
+            "",
+            f"In calls of 10, each followed by its 10 rewards, over 4 connections: **{rate:,.0f} decisions/s and as "
+            f"many rewards/s**, {failed} failed (CPU {(cpu(served) - before) / arguments.calls * 100:.2f} ms; commit "
+            f"alone {alone[0]:.1f}, {alone[1]:.1f} ms; load {load()}).",
+        ]
+        print(lines[-1], flush=True)
+    if {"singles", "batches"} & set(arguments.only):
+        served.end()
+    place, count = arguments.out / f"log-{arguments.decisions}", f"{arguments.decisions:,}"
+    secret = arguments.out / f"log-{arguments.decisions}.key"
+    if {"start", "replay"} & set(arguments.only) and not secret.exists():
+        begun = time.perf_counter()
+        secret.write_text(fill(place, arguments.decisions))
+        print(f"{count} decisions written in {time.perf_counter() - begun:,.0f} s", flush=True)
+    if "start" in arguments.only:
+        busy = load()
+        served = Served(place, secret.read_text())
+        facts = httpx.get(f"{served.url}/v1/models/load/stats", headers=served.headers, timeout=120).json()
+        used = cpu(served)
+        served.process.kill()  # no snapshot at the end: the next start has the same to do
+        served.process.wait()
+        size = sum(one.stat().st_size for one in place.iterdir()) / 1e9
+        lines += [
+            "",
+            f"{count} logged decisions ({facts['last_sequence']:,} events, {size:.1f} GB, {facts['open']:,} open): "
+            f"from the command to *listening* by snapshot **{served.seconds:.1f} s**, of which {used:.1f} s of "
+            f"processor time (load {busy}).",
+        ]
+        print(lines[-1], flush=True)
+    if "replay" in arguments.only:
+        begun, before = time.perf_counter(), os.times()
+        command = [sys.executable, "-m", "solid_bandits", "replay", os.fspath(place)]
+        said = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout.strip()
+        seconds, after = time.perf_counter() - begun, os.times()
+        used = after.children_user + after.children_system - before.children_user - before.children_system
+        lines += [
+            "",
+            f"`solid-bandits replay` of all of a log of {count} decisions: **{seconds:,.0f} s**, of which {used:,.0f} "
+            f"s of processor time (load {load()}): {said}.",
+        ]
+        print(lines[-1], flush=True)
+    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
+        lines += [
+            "",
+            "**Other programs had most of the machine** (see load): times to an answer and rates are theirs as much as "
+            "the service's. Processor times are the service's own.",
+        ]
+    PAGE.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
