@@ -1,15 +1,24 @@
 # make demo    regret curves of every policy on the paper's toy problem, into demo/
+# make check   formatting, linting, types and the fast tests: before a commit
 # make test    all tests
+# make coverage   lines that are reached, those of compiled code too: small attacks and a part of the tests, without the compiler
 # make lint    formatting, linting and types
 # make docs    the documentation, into docs/_build/html
 # make bench   time of a step, its floor and their ratio for every policy, beside the committed ratios
 # make bench-peers   decisions per second beside other bandit libraries, in an environment of its own
-# make attack  fuzzers, races, kills and the exact referee of the brackets: most of an hour
+# make bench-streams a million rounds of a stream: seconds and memory of each policy, beside other libraries
+# make service-demo  the decision service with synthetic traffic and its page, until Ctrl-C
+# make attack  fuzzers, races, kills and the exact referee of the brackets: about an hour of an idle machine
 # make reproduction   every experiment of the paper at its scale; figures and docs/reproduction.md from it
+# make pages   the latter alone, from results that are there (RESULTS=DIR)
 PYTHON ?= python3
 BIN := .venv/bin
+FAST := tests/simulation tests/statistics tests/linalg tests/live tests/logs tests/report tests/cli/test_commands.py \
+    tests/cli/test_report_any.py $(patsubst %,tests/test_%.py,bar check extras imports platforms results results_shown words)
+COVERED := tests/linalg tests/logs tests/statistics
+RESULTS ?= reproduction/paper
 
-.PHONY: demo test lint format docs bench bench-peers attack reproduction clean
+.PHONY: demo service-demo check test coverage lint format docs bench bench-peers bench-streams attack reproduction pages clean
 
 demo: .venv/run
 	rm -rf demo
@@ -17,8 +26,22 @@ demo: .venv/run
 	    --policy greedy --horizon 50000 --runs 100 --seed 0 --out demo
 	@echo "open demo/report.html in a browser, or look at demo/regret.png"
 
+check: lint .venv/test
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(FAST)
+
+service-demo: .venv/service
+	$(BIN)/python -m solid_bandits.service.demo
+
 test: .venv/test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The kernels as Python functions: slow, and the only way in which their lines can be seen to run.
+coverage: .venv/test
+	rm -f .coverage
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --source=solid_bandits attacks/agents.py --constructors 300 --agents 100 --files 50
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -a --source=solid_bandits attacks/arguments.py --every 7
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(COVERED) \
+	    --cov=solid_bandits --cov-append --cov-report=term:skip-covered --cov-report=html:.coverage-html
 
 lint: .venv/lint
 	$(BIN)/ruff format --check .
@@ -37,30 +60,45 @@ bench: .venv/test
 	$(BIN)/python benchmarks/bench
 
 attack: .venv/test
+	$(BIN)/python attacks/arguments.py
 	$(BIN)/python attacks/agents.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/python attacks/agents.py --constructors 0 --agents 5000 --files 0
 	$(BIN)/python attacks/brackets.py
 	$(BIN)/python attacks/files.py
 	$(BIN)/python attacks/races.py
+	$(BIN)/python attacks/homeless.py
 	$(BIN)/python attacks/kills.py
+	$(BIN)/python attacks/service.py
+	$(BIN)/python attacks/service_nodes.py
 
 bench-peers: .venv-peers/ready
 	.venv-peers/bin/python benchmarks/peers --table benchmarks/peers.md --figure docs/_static/peers.png
 
+bench-streams: .venv-peers/ready
+	.venv-peers/bin/python benchmarks/streams.py --peers .venv-peers/bin/python --out benchmarks/streams.md
+
 .venv-peers/ready: pyproject.toml benchmarks/peers-requirements.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -e . -r benchmarks/peers-requirements.txt
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -e '.[all]' -r benchmarks/peers-requirements.txt
 	@touch $@
 
 # Goes on where it was interrupted; raw results stay out of the repository.
 reproduction: .venv/run
-	$(BIN)/solid-bandits reproduce all --scale paper --out reproduction/paper
+	$(BIN)/solid-bandits reproduce all --scale paper --out $(RESULTS)
+	$(MAKE) pages
+
+# What the documentation shows of results that are there; Jester's runs are those of studies/jester/runs.jsonl.
+pages: .venv/run
+	$(BIN)/solid-bandits report $(RESULTS)
 	rm -rf docs/figures
-	cp -r reproduction/paper/figures docs/figures
-	cp reproduction/paper/report.md docs/reproduction.md
+	cp -r $(RESULTS)/figures docs/figures
+	$(BIN)/python studies/jester/judge.py
+	(cat $(RESULTS)/report.md; printf "\n## Jester at the paper's horizon\n\n"; cat docs/_tables/jester.md) > docs/reproduction.md
+	$(BIN)/python studies/asymptotics/inside.py $(RESULTS)
+	$(BIN)/python studies/shrink.py docs/figures docs/_static/jester-full.png docs/_static/asymptotics-inside.png
 
 clean:
-	rm -rf .venv .venv-peers demo docs/_build
+	rm -rf .venv .venv-peers .coverage .coverage-html demo docs/_build
 	find src -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/python:
@@ -71,7 +109,7 @@ clean:
 
 # One stamp per set of requirements, so that the demo does not wait for what only tests need.
 .venv/run: .venv/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli]'
 	@touch $@
 
 .venv/%: .venv/run pyproject.toml
