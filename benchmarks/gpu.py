@@ -48,6 +48,11 @@ def policies(n_arms):
         "SOLID, λ = 0": sb.Solid(z0=float(n_arms), initial_multiplier=50.0, bonus="theorem"),
         "SOLID, λ awake": sb.Solid(z0=float(n_arms), initial_multiplier=50.0, bonus="none"),
         "AO-IDS": sb.AOIDS(),
+        "RandUCB, ridge by evidence": sb.RandUCB(),
+        "StreamingSolid": sb.StreamingSolid(),
+        "SPL": sb.SPL(),
+        "UCB1": sb.UCB1(),
+        "VIDS": sb.VIDS(),
     }
 
 

@@ -68,19 +68,24 @@ def play_cells(path, name, family, horizon, players, runs, seed, device="cpu"):
             )
             regrets[label] = results.table.filter(step=horizon).sort("run")["regret"].to_list()
             seconds[label] = time.perf_counter() - clock
+    for label, player in made.items():
+        write_line(path, label, name, horizon, player, seed, device, regrets[label], round(seconds[label], 2))
+
+
+def write_line(path, label, name, horizon, player, seed, device, regret, seconds=None):
+    """Append a cell to a file, in one write."""
+    line = {
+        **Cell(label, name, horizon)._asdict(),
+        "parameters": player.policy.describe(),
+        "told": player.told,
+        "seed": seed,
+        "runs": len(regret),
+        "device": device,
+        "seconds": seconds,
+        "regret": [float(f"{value:.5g}") for value in regret],
+    }
     with path.open("a", encoding="utf-8") as file:
-        for label, player in made.items():
-            line = {
-                **Cell(label, name, horizon)._asdict(),
-                "parameters": player.policy.describe(),
-                "told": player.told,
-                "seed": seed,
-                "runs": runs,
-                "device": device,
-                "seconds": round(seconds[label], 2),
-                "regret": [float(f"{value:.5g}") for value in regrets[label]],
-            }
-            file.write(json.dumps(line) + "\n")
+        file.write(json.dumps(line) + "\n")
 
 
 class Measures(NamedTuple):

@@ -21,12 +21,13 @@ class Tried(sb.RandUCB):
     start_ridge: float = 1.0
     rounds: int = 1
     first: int = 1
+    caution: float = 0.0
 
     def start(self, setting, stream):
         """An agent with this search."""
         agent = super().start(setting, stream)
-        search = EvidenceRidge(Search(float(self.start_ridge), int(self.rounds), int(self.first)))
-        return agent._replace(params=agent.params._replace(ridge=search))
+        search = Search(float(self.start_ridge), int(self.rounds), int(self.first), float(self.caution))
+        return agent._replace(params=agent.params._replace(ridge=EvidenceRidge(search)))
 
 
 class Player(NamedTuple):

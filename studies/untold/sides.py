@@ -28,7 +28,7 @@ def _old_families():
 
 OLD = _old_families()
 HORIZONS = (1_000, 10_000, 100_000)
-TUNING_SIDE, HELD_OUT_SIDE = 41, 43
+TUNING_SIDE, HELD_OUT_SIDE, SECOND_SIDE = 41, 43, 53
 """Of problems: run r of a family has the seed (side, r)."""
 MOST_CONTEXTS = 20_000
 """Of a problem whose contexts hardly ever come twice."""
@@ -215,3 +215,46 @@ HELD_OUT = {
     "arms-H": _sphere(HELD_OUT_SIDE, 2, 100, 10, 0.5, kind="100 arms"),
     "dim-H": _sphere(HELD_OUT_SIDE, 12, 10, 50, 0.4, kind="d = 50"),
 }
+
+SECOND_TUNED_ON = {
+    **TUNED_ON,
+    **{name: family for name, family in HELD_OUT.items() if family.kind != "Jester"},
+    "alike-2": _fresh("alike", alike, side=TUNING_SIDE, arms=12, dim=8, noise=0.5, jitter=0.02),
+    "alike-3": _fresh("alike", alike, side=TUNING_SIDE, arms=5, dim=4, noise=1.0, jitter=0.05),
+}
+"""What was held out of the first round was seen in it, and is tuned on in the second."""
+
+SECOND_HELD_OUT = {
+    "toy-K": _toy(0.08, 0.6, 0.4),
+    "toy-L": _toy(0.2, 0.8, 0.7),
+    "random-K": _random(SECOND_SIDE, 5, 10, 9, 0.5, 0.8),
+    "random-L": _random(SECOND_SIDE, 3, 24, 7, 0.6, 0.6),
+    "sphere-K": _sphere(SECOND_SIDE, 5, 10, 6, 0.45),
+    "sphere-L": _sphere(SECOND_SIDE, 3, 18, 14, 0.6),
+    "one-K": _sphere(SECOND_SIDE, 1, 16, 7, 0.5, kind="one context"),
+    "one-L": _random(SECOND_SIDE, 1, 18, 8, 0.5, 0.7, "one context"),
+    "zipf-K": _sphere(SECOND_SIDE, 70, 7, 8, 0.5, exponent=1.1, kind="Zipf"),
+    "optimism-K": _optimism(0.07, 0.6),
+    "optimism-L": _optimism(0.18, 0.9),
+    "jester-K": _finite(
+        "Jester", "6 users, 18 jokes, d 65", partial(OLD.jester, side=SECOND_SIDE, users=6, jokes=18)
+    ),
+    "low-K": _random(SECOND_SIDE, 3, 12, 7, 0.5, 0.04, LOW_NOISE),
+    "low-L": _sphere(SECOND_SIDE, 4, 12, 8, 0.06, kind=LOW_NOISE),
+    "high-K": _sphere(SECOND_SIDE, 4, 12, 7, 3.0, kind="high noise"),
+    "sparse-K": _fresh("sparse", sparse, side=SECOND_SIDE, arms=9, dim=14, noise=0.5, density=0.25),
+    "blocks-K": _fresh("blocks", blocks, side=SECOND_SIDE, arms=4, dim=5, noise=0.7),
+    "alike-K": _fresh("alike", alike, side=SECOND_SIDE, arms=10, dim=6, noise=0.5, jitter=0.03),
+    "alike-L": _fresh("alike", alike, side=SECOND_SIDE, arms=6, dim=5, noise=0.8, jitter=0.05),
+    **_offsets(SECOND_SIDE, "gauss-K", arms=9, dim=9, noise=0.6),
+    "student-K": _random(SECOND_SIDE, 5, 12, 8, 0.5, 0.6, "Student noise", "student"),
+    "binary-K": _finite(
+        "0/1 rewards",
+        "5 x 12, d 7",
+        partial(clicks, 0, side=SECOND_SIDE, contexts=5, arms=12, dim=6),
+        "binary",
+    ),
+    "arms-K": _sphere(SECOND_SIDE, 3, 100, 9, 0.6, kind="100 arms"),
+    "dim-K": _sphere(SECOND_SIDE, 10, 11, 50, 0.5, kind="d = 50"),
+}
+"""Held out of the second round."""

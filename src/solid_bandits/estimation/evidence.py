@@ -4,6 +4,10 @@ Under the prior N(0, σ²/ν I) the evidence is greatest where (MacKay 1992, "Ba
 
     ν = σ² γ / ‖θ-hat‖²,     γ = tr(V^-1 Σ φφᵀ) = d - ν tr V^-1, the number of well-determined parameters.
 
+That takes the size of the few parameters that are known for the size of all the others. With a `caution` c the ridge is
+ν γ / (γ + c) instead: as γ parameters tell a variance no better than to a factor 1 ± √(2/γ), the prior is the wider, the
+fewer of them there are; where many are known, nothing changes.
+
 So that ν can be replaced, the triangle of the rewards alone is carried beside the estimator's: νI with the d rows of
 it rotated in *is* the estimator of that ridge, O(d³), with nothing subtracted. Neither triangle has a scale of its
 own: rewards or features times a power of two lead to the same digits.
@@ -37,6 +41,8 @@ class Search(NamedTuple):
     """Of the fixed point at each count."""
     first: int
     """The number of rewards from which on it is looked for."""
+    caution: float
+    """c: as if so many parameters more had been met, all too large to be told; 0 is MacKay's own."""
 
 
 class Evidence(NamedTuple):
@@ -154,7 +160,7 @@ def absorb(
     count_reward(estimator, reward)
     count = estimator.rewards.item()
     if count >= search.first and count & (count - 1) == 0:
-        refine(search.rounds, evidence, estimator, noise_std, row)
+        refine(search, evidence, estimator, noise_std, row)
 
 
 @jit_apart
@@ -194,12 +200,14 @@ def determined(evidence: Evidence, estimator: Estimator, row: Floats) -> float:
 
 
 @jit_apart
-def refine(rounds: int, evidence: Evidence, estimator: Estimator, noise_std: float, row: Floats) -> None:
-    """Some rounds of ν = σ² γ / ‖θ-hat‖², never above the start; as it was where the rewards say nothing."""
+def refine(search: Search, evidence: Evidence, estimator: Estimator, noise_std: float, row: Floats) -> None:
+    """Some rounds of ν = σ² γ² / ((γ + c) ‖θ-hat‖²), never above the start; as it was where rewards say nothing."""
     start = evidence.start.item() if evidence.start.item() > 0.0 else evidence.ridge.item()
-    for _ in range(rounds):
+    for _ in range(search.rounds):
         size = determined(evidence, estimator, row)
-        wanted = noise_variance(noise_std, estimator) * size
+        if not size > 0.0:
+            return
+        wanted = noise_variance(noise_std, estimator) * size * (size / (size + search.caution))
         for i in range(row.shape[0]):
             row[i] = estimator.targets[i]
         solve_triangle(estimator, row)

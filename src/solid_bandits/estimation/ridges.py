@@ -129,7 +129,7 @@ class EvidenceRidge(NamedTuple):
     search: Search
 
 
-SEARCH = Search(start=1.0, rounds=3, first=1)
+SEARCH = Search(start=1.0, rounds=3, first=1, caution=0.0)
 
 
 @jit
