@@ -14,7 +14,8 @@ from tune import label_of
 
 import solid_bandits as sb
 
-HORIZONS = (1_000, 10_000)
+SHORT, BOTH = (1_000,), (1_000, 10_000)
+"""Horizons of the search and of the confirmation."""
 RUNS, SEED, CONFIRMING_SEED = 100, 31, 32
 COORDINATES = {
     "caution": (0.0, 1.0, 2.0, 4.0, 8.0),
@@ -28,14 +29,14 @@ NEAR = 0.02
 """Of objectives: within this, the smaller largest Q decides."""
 
 
-def play_points(path, points, seed, processes):
+def play_points(path, points, seed, horizons, processes):
     """Every cell of these points, and of LinTS, that is missing."""
     players = {LINTS: Player(sb.LinTS(), True)}
     players |= {label_of("RandUCB", point): Player(Tried(**point), False) for point in points}
     done = set(regrets_of(path))
     tasks = []
     for name, family in SECOND_TUNED_ON.items():
-        for horizon in HORIZONS:
+        for horizon in horizons:
             missing = {
                 label: player for label, player in players.items() if Cell(label, name, horizon) not in done
             }
@@ -72,7 +73,7 @@ def tune(path, processes):
         for name, values in COORDINATES.items():
             points = [best | {name: value} for value in values]
             tried += [point for point in points if point not in tried]
-            play_points(path, points, SEED, processes)
+            play_points(path, points, SEED, SHORT, processes)
             found = [row["objective"] for row in scores(path, points)]
             best = points[found.index(min(found))]
         if best == before:
@@ -86,7 +87,7 @@ def confirm(path, other, tried, processes):
     found = [row["objective"] for row in scores(path, tried)]
     order = [point for _, point in sorted(zip(found, tried, strict=True), key=lambda pair: pair[0])]
     points = order[:3] + ([BEGINNING] if BEGINNING not in order[:3] else [order[3]])
-    play_points(other, points, CONFIRMING_SEED, processes)
+    play_points(other, points, CONFIRMING_SEED, BOTH, processes)
     rows = scores(other, points)
     least = min(row["objective"] for row in rows)
     near = [pair for pair in zip(rows, points, strict=True) if pair[0]["objective"] <= least + NEAR]

@@ -5,8 +5,8 @@ Under the prior N(0, σ²/ν I) the evidence is greatest where (MacKay 1992, "Ba
     ν = σ² γ / ‖θ-hat‖²,     γ = tr(V^-1 Σ φφᵀ) = d - ν tr V^-1, the number of well-determined parameters.
 
 That takes the size of the few parameters that are known for the size of all the others. With a `caution` c the ridge is
-ν γ / (γ + c) instead: as γ parameters tell a variance no better than to a factor 1 ± √(2/γ), the prior is the wider, the
-fewer of them there are; where many are known, nothing changes.
+ν γ / (γ + c) instead: γ parameters tell their variance no better than to a factor 1 ± √(2/γ), so the fewer of them are
+known, the wider the prior; where many are known, nothing changes.
 
 So that ν can be replaced, the triangle of the rewards alone is carried beside the estimator's: νI with the d rows of
 it rotated in *is* the estimator of that ridge, O(d³), with nothing subtracted. Neither triangle has a scale of its
