@@ -1,6 +1,6 @@
 """Tables of the study (plan.md) from what was played: the judgement, families, and cells with simultaneous intervals.
 
-Usage: python studies/untold/tables.py [FILE.jsonl] [--out FOLDER]
+Usage: python studies/untold/tables.py [--second] [--out FOLDER]
 """
 
 import argparse
@@ -8,17 +8,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from held_out import LONG, LONG_FAMILIES
 from measure import BAD, FOLDER, compare, paired, regrets_of
 from players import CONTROL, LINTS, OURS
 from scipy import stats
-from sides import FRESH, HELD_OUT, LOW_NOISE, OFFSET
+from sides import FRESH, HELD_OUT, LOW_NOISE, OFFSET, SECOND_HELD_OUT
 
 RESAMPLES, LEVEL = 2_000, 0.95
 MEAN_TARGET, LOUDER_TARGET = 0.60, 0.68
 """Of the geometric mean of R, with and without the low-noise kind."""
 FRESH_ALLOWANCE, OFFSET_ALLOWANCE, TAIL_ALLOWANCE = 1.05, 1.3, 1.1
 FRESH_HORIZONS = (1_000, 10_000)
+LONG = 1_000_000
+FAMILIES = HELD_OUT | SECOND_HELD_OUT
+ROUNDS = {
+    False: ("held_out.jsonl", "held_out_20.jsonl", "untold", ("toy-H", "random-H")),
+    True: ("second_held_out.jsonl", "second_held_out.jsonl", "untold-second", ("toy-K", "random-K")),
+}
+"""Whether it is the second -> cells, long runs where those have none, names of the tables, families of the long runs."""
 
 
 class Interval(NamedTuple):
@@ -56,10 +62,10 @@ def weights_by_kind(cells):
     """Every kind weighs the same, within it every family, within it every horizon."""
     kinds = {}
     for family, horizon in cells:
-        kinds.setdefault(HELD_OUT[family].kind, {}).setdefault(family, []).append(horizon)
+        kinds.setdefault(FAMILIES[family].kind, {}).setdefault(family, []).append(horizon)
     return np.array(
         [
-            1 / (len(kinds) * len(kinds[HELD_OUT[family].kind]) * len(kinds[HELD_OUT[family].kind][family]))
+            1 / (len(kinds) * len(kinds[FAMILIES[family].kind]) * len(kinds[FAMILIES[family].kind][family]))
             for family, _ in cells
         ]
     )
@@ -97,7 +103,7 @@ def summary(regrets):
         cells = cells_of(regrets, label)
         if not cells or label == LINTS:
             continue
-        louder = [cell for cell in cells if HELD_OUT[cell[0]].kind != LOW_NOISE]
+        louder = [cell for cell in cells if FAMILIES[cell[0]].kind != LOW_NOISE]
         every = [compare(regrets[label, *cell], regrets[LINTS, *cell]) for cell in cells]
         runs = [len(paired(regrets[label, *cell], regrets[LINTS, *cell])[0]) for cell in cells]
         stuck = sum(round(one.stuck * n) for one, n in zip(every, runs, strict=True))
@@ -147,7 +153,7 @@ class Row(NamedTuple):
         return f"| {self.asked} | {self.came_out} | {words[self.met]} |"
 
 
-def judgement(regrets, few):
+def judgement(regrets, few, long_families):
     """The conditions of the plan, each with what came out; `few` has the long runs where they are not all played."""
     cells = cells_of(regrets, OURS)
     level = 1 - (1 - LEVEL) / max(len(cells), 1)
@@ -161,13 +167,13 @@ def judgement(regrets, few):
         _stuck(both),
         _fresh(regrets),
         _offset(regrets),
-        *(_long(regrets, few, family) for family in LONG_FAMILIES),
+        *(_long(regrets, few, family) for family in long_families),
     ]
     return ["| asked | came out | |", "|---|---|---|", *map(str, rows)]
 
 
 def _means(regrets, cells):
-    louder = [cell for cell in cells if HELD_OUT[cell[0]].kind != LOW_NOISE]
+    louder = [cell for cell in cells if FAMILIES[cell[0]].kind != LOW_NOISE]
     rows = []
     for words, some, target in (("", cells, MEAN_TARGET), (" without low noise", louder, LOUDER_TARGET)):
         found = mean_interval(regrets, OURS, LINTS, some, weights_by_kind(some))
@@ -208,7 +214,7 @@ def _fresh(regrets):
     found = []
     for family, horizon in cells_of(regrets, OURS):
         theirs = [regrets[name, family, horizon] for name in rivals if (name, family, horizon) in regrets]
-        if HELD_OUT[family].kind == FRESH and horizon in FRESH_HORIZONS:
+        if FAMILIES[family].kind == FRESH and horizon in FRESH_HORIZONS:
             best = min(theirs, key=np.mean)
             found.append((ratio_interval(regrets[OURS, family, horizon], best, LEVEL), family, horizon))
     words = "5. never twice: to the best of Greedy, LinTS and LinUCB at most 1.05, the largest"
@@ -218,8 +224,8 @@ def _fresh(regrets):
 def _offset(regrets):
     found = []
     for family, horizon in cells_of(regrets, OURS):
-        base = HELD_OUT[family].base
-        if HELD_OUT[family].kind == OFFSET and (OURS, base, horizon) in regrets:
+        base = FAMILIES[family].base
+        if FAMILIES[family].kind == OFFSET and (OURS, base, horizon) in regrets:
             pair = regrets[OURS, family, horizon], regrets[OURS, base, horizon]
             found.append((ratio_interval(*pair, LEVEL), family, horizon))
     words = "6. uncentred: to the same without the offset at most 1.3, the largest"
@@ -260,22 +266,22 @@ def _long(regrets, few, family):
 def main():
     """Print the tables, and write them where asked."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("file", nargs="?", type=Path, default=FOLDER / "held_out.jsonl")
+    parser.add_argument("--second", action="store_true", help="the second round's")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
+    *files, prefix, long_families = ROUNDS[asked.second]
     regrets, few = (
-        {tuple(cell): values for cell, values in regrets_of(path).items()}
-        for path in (asked.file, FOLDER / "held_out_20.jsonl")
+        {tuple(cell): values for cell, values in regrets_of(FOLDER / name).items()} for name in files
     )
     tables = {
-        "judgement": judgement(regrets, few),
+        "judgement": judgement(regrets, few, long_families),
         "summary": summary(regrets),
         "cells": every_cell(regrets),
     }
     for name, lines in tables.items():
         print("\n".join(lines), end="\n\n")
         if asked.out:
-            (asked.out / f"untold-{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            (asked.out / f"{prefix}-{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
