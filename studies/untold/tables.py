@@ -24,7 +24,7 @@ ROUNDS = {
     False: ("held_out.jsonl", "held_out_20.jsonl", "untold", ("toy-H", "random-H")),
     True: ("second_held_out.jsonl", "second_held_out.jsonl", "untold-second", ("toy-K", "random-K")),
 }
-"""Whether it is the second -> cells, long runs where those have none, names of the tables, families of the long runs."""
+"""Whether it is the second -> cells, long runs where those have none, names of tables, families of the long runs."""
 
 
 class Interval(NamedTuple):
