@@ -118,7 +118,7 @@ class Evidence(Estimator):
         for _ in range(SEARCH.rounds):
             size = np.trace(self.inverse @ (self.V - self.ridge * np.eye(len(self.U))))
             square = self.theta @ self.theta
-            wanted = self.noise(self.noise_std)[0] ** 2 * size
+            wanted = self.noise(self.noise_std)[0] ** 2 * size**2 / (size + SEARCH.caution) if size > 0 else 0
             if wanted > 0:
                 self.replace(most if wanted >= most * square else wanted / square)
 

@@ -27,7 +27,7 @@ POLICIES = {
     "LinUCB": sb.LinUCB(),
     "LinTS (paper)": sb.LinTS(scale="paper"),
     "LinTS (posterior)": sb.LinTS(),
-    "RandUCB": sb.RandUCB(ridge=0.2),  # the default when the plan was committed
+    "RandUCB": sb.RandUCB(temperature=0.5, growth=0.2, ridge=0.2),  # the default when the plan was committed
 }
 
 

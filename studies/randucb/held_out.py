@@ -34,7 +34,7 @@ THEN = "Solid() of then"
 RANDUCB = "RandUCB"
 
 POLICIES = {
-    RANDUCB: lambda family: sb.RandUCB(ridge=0.2),
+    RANDUCB: lambda family: sb.RandUCB(temperature=0.5, growth=0.2, ridge=0.2),
     LINTS: lambda family: sb.LinTS(),
     "LinTS (tuned)": lambda family: sb.LinTS(multiple=0.8),
     "LinUCB (tuned)": lambda family: sb.LinUCB(scale=0.5),

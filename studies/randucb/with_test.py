@@ -43,7 +43,11 @@ def difference(regrets):
 
 def main(folder):
     """Play, write, judge."""
-    policies = {PLAIN: sb.RandUCB(ridge=0.2), TESTED: Tested(), LINTS: sb.LinTS()}
+    policies = {
+        PLAIN: sb.RandUCB(temperature=0.5, growth=0.2, ridge=0.2),
+        TESTED: Tested(),
+        LINTS: sb.LinTS(),
+    }
     regrets = play_all(policies, FAMILIES, HORIZONS, RUNS, SEED)
     with (folder / "with_test.jsonl").open("w", encoding="utf-8") as file:
         for (label, family, horizon), values in sorted(regrets.items()):

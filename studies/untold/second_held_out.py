@@ -16,7 +16,9 @@ SEED, RUNS = 33, 100
 PATH = FOLDER / "second_held_out.jsonl"
 BEFORE = "RandUCB, c = 0"
 """As the first round chose it."""
-PLAYERS = COMPARED | {BEFORE: lambda family, problem: Player(Tried(rounds=3), False)}
+PLAYERS = COMPARED | {
+    BEFORE: lambda family, problem: Player(Tried(temperature=0.5, growth=0.2, rounds=3), False)
+}
 NO_TABLE = tuple(label for label in PLAYERS if label not in (*FINITE_ONLY, "VIDS"))
 LONG_FAMILIES = ("toy-K", "random-K")
 

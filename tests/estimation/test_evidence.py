@@ -26,7 +26,7 @@ from solid_bandits.estimation.evidence import (
 )
 from solid_bandits.estimation.noise import degrees_of_freedom, noise_deviation, noise_variance
 
-SEARCH = Search(1.0, 1, 1)
+SEARCH = Search(1.0, 1, 1, 4.0)
 
 
 class Learnt:
@@ -65,6 +65,7 @@ cases = given(
     seed=st.integers(0, 10**6),
     noise_std=st.sampled_from([0.0, 0.3]),
     rounds=st.integers(1, 3),
+    caution=st.sampled_from([0.0, 4.0]),
 )
 
 
@@ -76,9 +77,9 @@ def drawn(dim, count, seed):
 
 
 @cases
-def test_what_is_kept_is_least_squares_with_the_ridge_of_now(dim, count, seed, noise_std, rounds):
+def test_what_is_kept_is_least_squares_with_the_ridge_of_now(dim, count, seed, noise_std, rounds, caution):
     arms, features, rewards = drawn(dim, count, seed)
-    learnt = Learnt(dim, noise_std, Search(1.0, rounds, 1))
+    learnt = Learnt(dim, noise_std, Search(1.0, rounds, 1, caution))
     learnt.meet(arms)
     for phi, reward in zip(features, rewards, strict=True):
         learnt.learn(phi, reward)
@@ -111,11 +112,11 @@ def test_the_fixed_point_is_where_the_evidence_is_greatest(dim, seed):
     rng = np.random.default_rng(seed)
     sigma, features = 0.5, rng.normal(size=(40, dim))
     rewards = features @ rng.normal(size=dim) + sigma * rng.normal(size=40)
-    learnt = Learnt(dim, sigma, Search(1e6, 1, 10**9))  # the start far above
+    learnt = Learnt(dim, sigma, Search(1e6, 2000, 10**9, 0.0))  # the start far above
     learnt.meet(rng.normal(size=(3, dim)))
     for phi, reward in zip(features, rewards, strict=True):
         learnt.learn(phi, reward)
-    refine(2000, learnt.evidence, learnt.estimator, sigma, np.zeros(dim))
+    refine(learnt.search, learnt.evidence, learnt.estimator, sigma, np.zeros(dim))
 
     def negative_log_evidence(log_ridge):
         covariance = sigma**2 * (np.eye(40) + features @ features.T / math.exp(log_ridge))
@@ -124,6 +125,25 @@ def test_the_fixed_point_is_where_the_evidence_is_greatest(dim, seed):
     best = minimize_scalar(negative_log_evidence, bounds=(-12, 12), method="bounded", options={"xatol": 1e-9})
     if best.x < 8:  # else the evidence has no maximum: it is greatest where θ is 0
         assert math.log(learnt.evidence.ridge.item()) == pytest.approx(best.x, abs=1e-3)
+
+
+@given(dim=st.integers(1, 6), directions=st.integers(1, 6), seed=st.integers(0, 10**6))
+def test_with_caution_the_prior_is_wider_the_fewer_parameters_are_known(dim, directions, seed):
+    """From one state, one round: ν with caution c over ν without it is γ / (γ + c), γ the number that is known."""
+    rng = np.random.default_rng(seed)
+    known = rng.normal(size=(directions, dim))
+    ridges, sizes = [], []
+    for caution in (0.0, 4.0):
+        learnt = Learnt(dim, 0.5, Search(1e9, 1, 10**9, caution))
+        learnt.meet(known if directions > 1 else np.vstack([known, np.zeros(dim)]))
+        replace_ridge(learnt.evidence, learnt.estimator, 1.0, np.zeros(dim))
+        for place in range(60):
+            learnt.learn(known[place % directions], 1.0 + place % directions)
+        sizes.append(determined(learnt.evidence, learnt.estimator, np.zeros(dim)))
+        refine(learnt.search, learnt.evidence, learnt.estimator, 0.5, np.zeros(dim))
+        ridges.append(learnt.evidence.ridge.item())
+    assert sizes[0] <= min(dim, directions) + 1e-9
+    assert ridges[1] / ridges[0] == pytest.approx(sizes[0] / (sizes[0] + 4.0), rel=1e-9)
 
 
 @given(
@@ -149,9 +169,9 @@ def test_other_units_have_the_same_digits(dim, seed, rewards_by, features_by, to
 
 
 @cases
-def test_it_is_never_above_where_it_started(dim, count, seed, noise_std, rounds):
+def test_it_is_never_above_where_it_started(dim, count, seed, noise_std, rounds, caution):
     arms, features, rewards = drawn(dim, count, seed)
-    learnt = Learnt(dim, noise_std, Search(0.5, rounds, 1))
+    learnt = Learnt(dim, noise_std, Search(0.5, rounds, 1, caution))
     learnt.meet(arms)
     start = 0.5 * ((arms - arms.mean(axis=0)) ** 2).sum(axis=1).max()
     assert learnt.evidence.start.item() == pytest.approx(start)
@@ -180,7 +200,7 @@ def test_it_never_fails(name, size, noise_std):
     """Whatever comes: finite numbers, a positive ridge, weights that are at least the ridge but for rounding."""
     rng = np.random.default_rng(0)
     features = AWKWARD[name](rng, 70, 4)
-    learnt = Learnt(4, noise_std, Search(1.0, 3, 1))
+    learnt = Learnt(4, noise_std, Search(1.0, 3, 1, 4.0))
     learnt.meet(features[:3])
     for phi in features:
         learnt.learn(phi, size * rng.normal())

@@ -250,8 +250,8 @@ class RandUCB(DecisionPolicy):
     problems"; there the width is drawn from a discretised Gaussian.
     """
 
-    temperature: float = 0.5
-    growth: float = 0.2
+    temperature: float = 0.35
+    growth: float = 0.4
     ridge: float | str = EVIDENCE
 
     def __post_init__(self) -> None:
