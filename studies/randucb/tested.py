@@ -65,6 +65,8 @@ register(TestedAgent, act, update, probabilities=None)
 class Tested(sb.RandUCB):
     """RandUCB with SOLID's exploitation test in front of it, the draw of the width being its threshold."""
 
+    temperature: float = 0.5
+    growth: float = 0.2
     ridge: float = 0.2
 
     def start(self, setting, stream):
