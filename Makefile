@@ -93,7 +93,7 @@ pages: .venv/run
 	rm -rf docs/figures
 	cp -r $(RESULTS)/figures docs/figures
 	$(BIN)/python studies/jester/judge.py
-	(cat $(RESULTS)/report.md; printf "\n## Jester at the paper's horizon\n\n"; cat docs/_tables/jester.md) > docs/reproduction.md
+	$(BIN)/python studies/jester/page.py $(RESULTS)
 	$(BIN)/python studies/asymptotics/inside.py $(RESULTS)
 	$(BIN)/python studies/shrink.py docs/figures docs/_static/jester-full.png docs/_static/asymptotics-inside.png
 

@@ -232,7 +232,7 @@ def near_span(rng):
 
 
 def parallel(rng):
-    """Arms on a line of the plane, almost: as in the audit's example."""
+    """Arms on a line of the plane, almost: a near-collinear example."""
     slope = rng.normal(size=2)
     lengths = rng.normal(size=(1, int(rng.integers(2, 6)), 1))
     features = lengths * slope + 10.0 ** rng.uniform(-17, -6) * rng.normal(size=(*lengths.shape[:2], 2))

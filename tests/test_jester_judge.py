@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from made import FOUR, make_outcome, make_part
+
 FOLDER = Path(__file__).parent.parent / "studies" / "jester"
 STEPS = [1, 10, 100, 1000, 2000]
 
@@ -53,8 +55,8 @@ def test_verdicts_are_those_of_the_numbers(judge):
     assert [(row[1], row[2]) for row in rows] == [
         ("theorem, 10 runs", "**refuted**"),  # LinTS (paper) has less
         ("local, 10 runs", "**confirmed**"),
-        ("theorem, 10 runs", "**refuted**"),  # √t grows faster than log t
-        ("local, 10 runs", "**refuted**"),
+        ("theorem, 10 runs", "**refuted** at this horizon"),  # √t grows faster than log t
+        ("local, 10 runs", "**refuted** at this horizon"),
     ]
     assert "regret of LinUCB - regret of SOLID: +100" in rows[0][3]
     assert "regret of RandUCB - regret of SOLID: −79.6" in rows[0][3]
@@ -72,6 +74,37 @@ def test_any_number_of_runs_will_do_and_is_said(judge, tmp_path):
     assert "local, 2 runs" in text
     assert "In 0 of 2 runs SOLID, theorem and SOLID, local have the same regret to the last digit." in text
     assert "too few runs" in judge.fragment(made(1))
+
+
+def test_the_refutation_of_an_asymptotic_sentence_says_what_it_does_not_refute(judge):
+    assert "A slope that still grows there does not refute the asymptotic statement." in judge.fragment(
+        made(3)
+    )
+
+
+def test_the_verdicts_are_an_outcome_like_others(judge):
+    found = judge.outcome(made(10))
+    assert (found.name, found.readings) == ("jester", ("theorem", "local"))
+    assert [sorted(one.verdicts) for one in found.sentences] == [["local", "theorem"]] * 2
+    assert [one.under("local").answer for one in found.sentences] == ["confirmed", "refuted"]
+    assert found.sentences[0].under("plain") is None
+
+
+def test_the_page_has_jesters_section_last(judge):
+    import page
+
+    lines = made(3)
+    text = page.page([make_outcome({"x": make_part(FOUR)})], {}, lines)
+    assert text.startswith("# Reproduction\n")
+    assert text.endswith(f"\n\n## Jester at the paper's horizon\n\n{judge.fragment(lines)}\n")
+
+
+def test_the_tables_on_the_pages_are_those_of_the_runs(judge):
+    docs = FOLDER.parents[1] / "docs"
+    text = judge.fragment(judge.lines_of(FOLDER / "runs.jsonl"))
+    assert (docs / "_tables" / "jester.md").read_text(encoding="utf-8") == f"{text}\n"
+    page = (docs / "reproduction.md").read_text(encoding="utf-8")
+    assert page.endswith(f"\n\n## Jester at the paper's horizon\n\n{text}\n")
 
 
 def test_what_is_there_twice_must_be_the_same(judge, tmp_path):

@@ -17,6 +17,7 @@ RESULTS = make_results(LABELS, lower_bound={"value": 2.5})
 
 @pytest.fixture(autouse=True)
 def _closed():
+    pyplot.close("all")  # what other tests have left open
     yield
     pyplot.close("all")
 

@@ -18,7 +18,7 @@ sys.path.append(str(FILE.parent))
 
 import brackets  # noqa: E402
 
-AUDIT = (
+NEARLY_COLLINEAR = (
     [
         [
             [0.061291029616177765, -0.03317426454577225],
@@ -53,14 +53,14 @@ def test_the_attack_exits_with_what_it_found():
     assert "refuted" in run.stdout
 
 
-def test_the_audits_example_holds():
-    problem = Problem(*AUDIT)
+def test_a_near_collinear_example_holds():
+    problem = Problem(*NEARLY_COLLINEAR)
     referee = brackets.Referee(problem)
     for answer in everything(problem):
         assert referee.flaws(answer) == []
         assert answer.upper - answer.lower < 1e-5 * answer.upper
     bound = lower_bound(problem)
-    assert bound.lower <= 2.03187568 + 1e-8  # the audit's exact upper bound
+    assert bound.lower <= 2.03187568 + 1e-8  # an upper bound in exact fractions
 
 
 def test_the_referee_sees_what_is_wrong_by_one_unit():

@@ -154,10 +154,14 @@ BAD = [
     (["compare"], "problem"),
     (["compair", "toy"], "compair"),
     (["bound", "toy", "--tol", "0"], "tol must be >= 1e-10 and <= 0.5, got 0"),
+    (
+        ["compare", "toy", "--policy", "linucb(ridge=evidence)"],
+        'needs quotes around text values: ridge="evidence", got ',
+    ),
     (["compare", "toy", "--policy", "ossb"], "OSSB takes one context, got 2; "),
     (
         ["bound", "toy", "--arms", "3"],
-        "--arms belongs to random, gaussian, sparse, joint, got 3 for toy; leave it out",
+        "--arms belongs to random, got 3 for toy; leave it out",
     ),
 ]
 
@@ -318,6 +322,18 @@ def test_jester_is_looked_for_where_it_is_said_to_be(monkeypatch, capsys, tmp_pa
     status, _, error = run(monkeypatch, capsys, "compare", "jester", "--source", "nowhere.zip")
     assert (status, error.count("\n")) == (2, 1)
     assert "nowhere.zip" in error
+
+
+def test_the_help_of_bound_has_only_what_it_takes(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
+    status, printed, _ = run(monkeypatch, capsys, "bound", "--help")
+    assert status == 0
+    for word in ("gaussian", "sparse", "joint", "data", "8; 10", "--reward", "--fresh"):
+        assert word not in printed
+    assert "random: number of arms (default: 8)." in printed
+    assert "toy, random, end-of-optimism: reward noise (default: 0.5 for toy, else 1)." in printed
+    _, printed, _ = run(monkeypatch, capsys, "compare", "--help")
+    assert "random, gaussian, sparse, joint: number of arms (default: 8; 10)." in printed
 
 
 def test_a_stream_has_no_bound(monkeypatch, capsys):

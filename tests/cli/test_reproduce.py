@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import json
 import os
 import re
 import shutil
@@ -265,6 +266,32 @@ def test_the_list_has_sizes_and_times(tmp_path, monkeypatch):
         assert name in printed
     # 3 problems x 13 policies (SOLID under 4 readings) x 100 runs x 50,000 steps, whole also on a narrow terminal.
     assert re.search(r"toy .* 195 million, ", printed)
+
+
+def test_the_list_cuts_no_word(tmp_path, monkeypatch):
+    from solid_bandits.cli.reproduce import OUTSIZED
+    from solid_bandits.experiments.names import ALL
+    from solid_bandits.experiments.reader import load
+
+    titles = [*(load(name, "paper").title for name in ALL), *(one.title for one in OUTSIZED.values())]
+    for columns in ("80", "60"):
+        monkeypatch.setenv("COLUMNS", columns)
+        _, printed, _ = run_command(monkeypatch, tmp_path, "--list")
+        assert "…" not in printed
+        if columns == "80":  # no word is broken either
+            assert {word for title in titles for word in title.split()} <= set(printed.split())
+
+
+def test_what_the_list_says_of_jester_is_what_its_runs_took():
+    from solid_bandits.cli.reproduce import OUTSIZED
+
+    runs = Path(__file__).parents[2] / "studies" / "jester" / "runs.jsonl"
+    lines = [json.loads(line) for line in runs.read_text(encoding="utf-8").splitlines()]
+    kept = [line for line in lines if line["policy"] != "RandUCB"]  # which the experiment does not play
+    each = len(kept) / len({line["policy"] for line in kept})
+    steps, seconds = OUTSIZED["jester"].paper
+    assert steps == 100 * sum(line["horizon"] for line in kept) / each
+    assert seconds == pytest.approx(100 * sum(line["seconds"] for line in kept) / each, rel=0.02)
 
 
 def test_the_command_writes_figures_page_and_document(tmp_path, monkeypatch):

@@ -100,6 +100,11 @@ BAD = [
     ("greedy(rigde=1)", "parameter must be one of ridge, got 'rigde'; did you mean 'ridge'?"),
     ("greedy(ridge=-1)", "ridge must be > 0, got -1"),
     ("greedy(0.05)", "must look like name or name(parameter=value), got 'greedy(0.05)'"),
+    (
+        "linucb(ridge=evidence)",
+        "policy needs quotes around text values: ridge=\"evidence\", got 'linucb(ridge=evidence)'",
+    ),
+    ("solid(reset=true)", "policy must have reset=True, with a capital letter, got 'solid(reset=true)'"),
     ("greedy(**{'ridge': 1})", "must look like"),
     ("greedy(ridge=1", "must look like"),
     ("greedy(ridge=1) and more", "must look like"),

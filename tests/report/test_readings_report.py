@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from made import make_outcome, make_part
-from solid_bandits.experiments.outcome import Answer, Claim, Outcome, Played
+from solid_bandits.experiments.outcome import Answer, Claim, Outcome, Played, Verdict
 from solid_bandits.experiments.ranking import ranking
 from solid_bandits.experiments.readings import READINGS, arranged, judged
 from solid_bandits.report.directory import write_report
@@ -115,7 +115,8 @@ def test_the_document_opens_with_what_holds_under_which_reading(toy):
 
 def test_the_first_screen_says_what_holds_and_what_the_reading_changes(toy, monkeypatch):
     screen = document([toy], {}).split("## What holds")[0]
-    assert "**1 of the paper’s 1 sentences that can be judged hold**, 0 do not, 0 are undecided" in screen
+    assert "**1 of the paper’s 1 sentences that were judged hold**, 0 do not, 0 are undecided, with" in screen
+    assert "count in the ranking" not in screen
     assert "(figures/toy.png)" in screen
     assert "**Does not hold under theorem**: nothing." in screen
     assert "as printed" not in screen.split("Does not hold")[1]
@@ -123,7 +124,7 @@ def test_the_first_screen_says_what_holds_and_what_the_reading_changes(toy, monk
         "solid_bandits.report.readings.default_reading", lambda given: "local" if given else ""
     )
     screen = document([toy], {}).split("## What holds")[0]
-    assert "**0 of the paper’s 1 sentences that can be judged hold**, 1 do not" in screen
+    assert "**0 of the paper’s 1 sentences that were judged hold**, 1 do not" in screen
     assert "a rule committed before the runs chose" not in screen
     for title in ("Does not hold under local", "Holds as printed, not under local"):
         assert f"**{title}**\n\n- SOLID beats LinUCB. (toy 1)\n" in screen
@@ -138,6 +139,53 @@ def test_sentences_of_later_do_not_count_and_are_marked(toy):
     assert "| toy 1 |" in text
     assert "†: added after the rule was committed" in text
     assert "†" not in document([toy], {})
+
+
+SLOWING = Claim("SOLID slows down.", "Section 5", "slowing", policies=("SOLID",))
+
+
+def judged_apart() -> Outcome:
+    """Jester as it is judged elsewhere: under two readings, of which SOLID loses under one; and slope that grows."""
+    answers = {LESS: ("confirmed", "refuted"), SLOWING: ("refuted", "refuted")}
+    verdicts = [
+        Verdict(claim, Answer(answer), "A rule.", (), reading)
+        for claim, both in answers.items()
+        for reading, answer in zip(("theorem", "local"), both, strict=True)
+    ]
+    return make_outcome({}, verdicts, name="jester", title="Jester", readings=("theorem", "local"))
+
+
+def test_the_first_screen_counts_and_lists_what_the_ranking_leaves_out(toy, monkeypatch):
+    monkeypatch.setattr(
+        "solid_bandits.report.readings.default_reading", lambda given: "local" if given else ""
+    )
+    later = outcome_with(["SOLID"], name="toy-pulls")
+    text = document([toy, later], {}, apart=[judged_apart()])
+    screen = text.split("## What holds")[0]
+    assert "**0 of the paper’s 4 sentences that were judged hold**, 4 do not, 0 are undecided, with" in screen
+    assert (
+        "1 of the sentences count in the ranking of the readings: 0 hold, 1 do not, 0 are undecided."
+        in screen
+    )
+    assert (
+        "Those added later (†) and those on Jester (‡) do not count, and do not change the ranking." in screen
+    )
+    refuted = screen.split("**Does not hold under local**")[1].split("\n\n**")[0].strip().splitlines()
+    assert refuted[:3] == [
+        "- SOLID beats LinUCB. (toy 1)",
+        "- SOLID beats LinUCB. (toy-pulls 1 †)",
+        "- SOLID beats LinUCB. (jester 1 ‡)",
+    ]
+    assert refuted[3].startswith("- SOLID slows down. (jester 2 ‡) The paper's sentence is asymptotic")
+    rows = [cells(line) for line in text.split("## Figures")[0].splitlines() if line.startswith("| jester")]
+    assert rows == [
+        ["jester 1 ‡", "SOLID beats LinUCB.", "✓", "not played", "✗", "not played"],
+        ["jester 2 ‡", "SOLID slows down.", "✗", "not played", "✗", "not played"],
+    ]
+    assert "‡: on Jester, which the rule leaves out." in text
+    assert "Not in this table: the 2 sentences on Jester, judged at the end of this page." in text
+    assert ranking([toy, later]) == ranking([toy])
+    assert "‡" not in document([toy, later], {})
 
 
 def test_the_numbers_name_their_reading(toy):
@@ -183,7 +231,7 @@ def test_what_was_played_under_one_reading_has_one_verdict(toy):
     assert all(verdict_under(jester, other, reading) is not None for reading in READINGS)
     screen = document([toy, jester], {}).split("## Figures")[0]
     (row,) = [cells(line) for line in screen.splitlines() if "jester 1" in line]
-    assert row[2:] == ["", "", "✓", ""]
+    assert row[2:] == ["not played", "not played", "✓", "not played"]
 
 
 def test_the_page_hides_the_other_readings_at_first(toy):

@@ -39,6 +39,19 @@ class _Option(NamedTuple):
     kinds: tuple[str, ...]
     parameter: str
     help: str
+    default: str = ""
+    finite_default: str = ""
+    """Where it differs: for commands that take no streams."""
+
+    def among(self, streams: bool) -> tuple[str, ...]:
+        """The kinds of problems it belongs to, of those that a command takes."""
+        return self.kinds if streams else tuple(kind for kind in self.kinds if kind in FINITE)
+
+    def words(self, streams: bool) -> str:
+        """What a command's help says."""
+        default = self.default if streams else self.finite_default or self.default
+        ending = f" (default: {default})" if default else ""
+        return f"{', '.join(self.among(streams))}: {self.help}{ending}."
 
 
 _OPTIONS = (
@@ -47,57 +60,62 @@ _OPTIONS = (
         float,
         ("toy", "end-of-optimism"),
         "xi",
-        "distance of the second-best arms (default: 0.1)",
+        "distance of the second-best arms",
+        "0.1",
     ),
-    _Option(
-        "first-context-prob", float, ("toy",), "first_context_prob", "probability of context 1 (default: 0.5)"
-    ),
-    _Option("contexts", int, ("random",), "n_contexts", "number of contexts (default: 4)"),
-    _Option("arms", int, ("random", *GENERATED), "n_arms", "number of arms (default: 8; 10)"),
+    _Option("first-context-prob", float, ("toy",), "first_context_prob", "probability of context 1", "0.5"),
+    _Option("contexts", int, ("random",), "n_contexts", "number of contexts", "4"),
+    _Option("arms", int, ("random", *GENERATED), "n_arms", "number of arms", "8; 10", "8"),
     _Option(
         "dim",
         int,
         ("random", "gaussian", "sparse"),
         "dim",
-        "dimension of the features (default: 8; 10; 100)",
+        "dimension of the features",
+        "8; 10; 100",
+        "8",
     ),
     _Option(
         "density",
         float,
         ("random", "sparse"),
         "density",
-        "share of entries that are not 0 (default: 0.5; 0.1)",
+        "share of entries that are not 0",
+        "0.5; 0.1",
+        "0.5",
     ),
     _Option(
         "problem-seed",
         int,
         ("random", "jester", *GENERATED),
         "seed",
-        "seed of the problem itself (default: 0)",
+        "seed of the problem itself",
+        "0",
     ),
     _Option(
         "noise-std",
         float,
         ("toy", "random", "end-of-optimism", *GENERATED, DATA),
         "noise_std",
-        "reward noise (default: 0.5 for toy, found by a fit to data, else 1)",
+        "reward noise",
+        "0.5 for toy, found by a fit to data, else 1",
+        "0.5 for toy, else 1",
     ),
-    _Option("source", str, ("jester",), "source", "file or folder of the ratings (default: downloaded)"),
+    _Option("source", str, ("jester",), "source", "file or folder of the ratings", "downloaded"),
     _Option(
         "users-fraction",
         float,
         ("jester",),
         "users_fraction",
-        "share of users that are contexts (default: 0.01)",
+        "share of users that are contexts",
+        "0.01",
     ),
 )
 _STREAM_OPTIONS = (
-    _Option("context-dim", int, ("joint",), "context_dim", "dimension of the context (default: 5)"),
-    _Option("fresh", float, GENERATED, "fresh", "share of rounds with a new context (default: 1)"),
-    _Option("drift", float, GENERATED, "drift", "how fast the parameter moves (default: 0)"),
-    _Option(
-        "availability", float, GENERATED, "availability", "probability of an arm to be available (default: 1)"
-    ),
+    _Option("context-dim", int, ("joint",), "context_dim", "dimension of the context", "5"),
+    _Option("fresh", float, GENERATED, "fresh", "share of rounds with a new context", "1"),
+    _Option("drift", float, GENERATED, "drift", "how fast the parameter moves", "0"),
+    _Option("availability", float, GENERATED, "availability", "probability of an arm to be available", "1"),
 )
 _DATA_OPTIONS = (
     _Option("reward", str, (DATA,), "reward", "column of the rewards, or template such as 'reward_{arm}'"),
@@ -133,9 +151,7 @@ def takes_problem(command: Callable[..., None], streams: bool = False) -> Callab
             _identifier(option),
             inspect.Parameter.POSITIONAL_OR_KEYWORD,
             default=None,
-            annotation=Annotated[
-                option.type | None, typer.Option(help=f"{', '.join(option.kinds)}: {option.help}.")
-            ],
+            annotation=Annotated[option.type | None, typer.Option(help=option.words(streams))],
         )
         for option in known
     ]
@@ -166,7 +182,7 @@ def choose(source: str, given: dict[_Option, Any], streams: bool = False) -> Cho
         raise ValueError(f"problem must be {_SOURCE}, got {source!r}; streams are for compare and summarise")
     for option, value in given.items():
         if kind not in option.kinds:
-            kinds = ", ".join("files of data" if one == DATA else one for one in option.kinds)
+            kinds = ", ".join("files of data" if one == DATA else one for one in option.among(streams))
             raise ValueError(f"--{option.name} belongs to {kinds}, got {value} for {kind}; leave it out")
     parameters = {option.parameter: value for option, value in given.items()}
     if kind in FINITE:

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -14,8 +14,21 @@ if TYPE_CHECKING:
     from solid_bandits.workers import Workers
 
 
-# What `--list` says of the experiments that it does not load.
-OUTSIZED = {"jester": ("0.80 million, 1 min", "800 million, 9 h", "Jokes for users (needs Jester's ratings)")}
+class Outsized(NamedTuple):
+    """What `--list` says of an experiment that it does not load: steps and CPU seconds at each scale."""
+
+    quick: tuple[int, float]
+    paper: tuple[int, float]
+    title: str
+
+
+# 5 policies (SOLID under 2 readings): 10 runs of 20,000 steps, and 100 of 2 million. CPU seconds at the paper's scale
+# are those of studies/jester/runs.jsonl, whose 20 runs of each policy stand for 100.
+OUTSIZED = {
+    "jester": Outsized(
+        (1_000_000, 60.0), (1_000_000_000, 48_000.0), "Jokes for users (needs Jester's ratings)"
+    )
+}
 
 
 def reproduce(
@@ -128,33 +141,43 @@ def _list(names: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from solid_bandits._words import duration
     from solid_bandits.experiments.estimate import experiment_seconds
     from solid_bandits.experiments.names import ON_THEIR_OWN, SCALES
     from solid_bandits.experiments.reader import load
 
     cores = os.cpu_count() or 1
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("experiment", no_wrap=True)
+    # Without edges, the longest word of the titles fits into a terminal of 80 columns.
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
+    console = Console(markup=False)
+    whole = console.width >= 80  # narrower, and every column is folded
+    table.add_column("experiment", no_wrap=whole, overflow="fold")
     for scale in SCALES:
-        table.add_column(f"{scale}: steps,\ntime on {cores} cores", no_wrap=True)
-    table.add_column("what")
+        table.add_column(f"{scale}: steps,\ntime on {cores} cores", no_wrap=whole, overflow="fold")
+    table.add_column("what", overflow="fold")
     notes = [
         "Times are estimates; the first run also compiles, for less than a minute.",
         f"`all` is every one but {', '.join(ON_THEIR_OWN)}.",
     ]
     for name in _names(names):
         if name in ON_THEIR_OWN:  # to load it would be to look for its data, on the network even
-            table.add_row(name, *OUTSIZED[name])
+            one = OUTSIZED[name]
+            table.add_row(name, *(_size(*size, cores) for size in (one.quick, one.paper)), one.title)
             continue
         with bad_arguments():
             loaded = [load(name, scale) for scale in SCALES]
-        sizes = [f"{_count(one.steps)}, {duration(experiment_seconds(one) / cores)}" for one in loaded]
+        sizes = [_size(one.steps, experiment_seconds(one), cores) for one in loaded]
         table.add_row(name, *sizes, loaded[-1].title)
-    console = Console(markup=False)
     console.print(table)
     for note in notes:
         console.print(note, highlight=False, soft_wrap=True, markup=False)
+
+
+def _size(steps: int, seconds: float, cores: int) -> str:
+    """Steps, and an estimate of the time: an hour more or less does not matter where it is many."""
+    from solid_bandits._words import duration
+
+    shared = seconds / cores
+    return f"{_count(steps)}, {f'{shared / 3600:.0f} h' if shared >= 7200 else duration(shared)}"
 
 
 def _count(steps: int) -> str:

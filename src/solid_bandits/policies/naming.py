@@ -93,12 +93,24 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
         call = ast.parse(f"f({rest}", mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
             raise ValueError
+        for one in call.keywords:
+            if one.arg and isinstance(one.value, ast.Name):
+                raise ArgumentError("policy", _unquoted(one.arg, one.value.id, text))
         parameters = {one.arg: ast.literal_eval(one.value) for one in call.keywords if one.arg}
         if len(parameters) < len(call.keywords):  # one given twice, or with two stars
             raise ValueError
+    except ArgumentError:
+        raise
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ArgumentError("policy", wanted) from None
     return name.strip(), parameters
+
+
+def _unquoted(parameter: str, word: str, text: str) -> str:
+    """What is wrong with a bare word as a value."""
+    if word.capitalize() in ("True", "False", "None"):
+        return f"must have {parameter}={word.capitalize()}, with a capital letter, got {text!r}"
+    return f'needs quotes around text values: {parameter}="{word}", got {text!r}'
 
 
 def _is_of(module: str, package: str) -> bool:

@@ -229,7 +229,7 @@ class RandUCB(DecisionPolicy):
     E_t is exponential with mean 2τ, so that at τ = 1 a model at squared distance D from the estimate is considered with
     probability exp(-D / 2σ²), as Thompson sampling does; but one number is drawn for all directions, so
     the policy explores far less. If σ is unknown, it is estimated, and E_t is Lomax, k (u^(-2τ/k) - 1), with one
-    degree of freedom more than there are rewards. Nothing is proved about these parameters; docs/randucb.md has the
+    degree of freedom more than there are rewards. Nothing is proved about these parameters; docs/untold.md has the
     measurements. The arm's probability is known exactly. A decision takes O(K d²) for K arms, a reward O(d²).
 
     Args:

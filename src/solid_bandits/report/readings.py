@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from solid_bandits.experiments.names import COUNTED
+from solid_bandits.experiments.names import AFTERWARDS, COUNTED, ON_THEIR_OWN
 from solid_bandits.experiments.outcome import Outcome, Played, Sentence, Verdict
 from solid_bandits.experiments.ranking import Standing, counted
 from solid_bandits.experiments.readings import READINGS, default_reading, only, played_label, under
@@ -24,6 +24,8 @@ WORDS = {
 
 LATER = "†"
 """Marks a sentence that was added after the rule was committed."""
+LEFT_OUT = "‡"
+"""Marks a sentence of an experiment that the rule leaves out."""
 
 
 def all_readings(outcomes: Sequence[Outcome]) -> list[str]:
@@ -45,6 +47,13 @@ def verdict_under(outcome: Outcome, sentence: Sentence, reading: str) -> Verdict
         if played and reading not in played:
             return None
     return sentence.under(reading)
+
+
+def mark_of(outcome: Outcome) -> str:
+    """What marks the experiment's sentences where they do not count in the ranking; empty where they may."""
+    if outcome.name in AFTERWARDS:
+        return LATER
+    return LEFT_OUT if outcome.name in ON_THEIR_OWN else ""
 
 
 def main_view(outcome: Outcome) -> Outcome:

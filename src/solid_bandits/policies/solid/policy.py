@@ -40,9 +40,9 @@ class Solid(TablePolicy):
     descent moves ω and the multiplier λ towards the solution of the lower bound's problem (P_z).
 
     The defaults are the parameters of the paper's toy experiment; `Solid.paper_random(n_arms)` has those of its random
-    problems and of Jester, `Solid.theory(...)` is the algorithm of its theorems. One of them the paper leaves open, how
-    the bonus in g_t is to be read: `local` is the reading under which most of the paper's sentences hold, by a rule
-    that was committed before the runs (docs/reproduction.md). `Solid(bonus="theorem")` is Algorithm 1 as printed.
+    problems and of Jester, `Solid.theory(...)` is the algorithm of its theorems. The paper leaves one choice open: how
+    to read the bonus in g_t. `local` is the reading under which most of the paper's sentences hold, by a rule that was
+    committed before the runs (docs/reproduction.md). `Solid(bonus="theorem")` is Algorithm 1 as printed.
 
     With P context-arm pairs of K arms each, a step takes O(K d²) when it exploits and at most O(P d² + d³) when it
     explores: O(P d) while λ = 0, and O(S d² + P d + d³) where weights are large in S pairs only and P is large. Memory

@@ -18,7 +18,9 @@ from solid_bandits.report.document.opening import opening
 from solid_bandits.report.document.overview import figures_section, left_open, overview
 
 
-def document(outcomes: Sequence[Outcome], facts: Plain, figures: str = FIGURES) -> str:
+def document(
+    outcomes: Sequence[Outcome], facts: Plain, figures: str = FIGURES, apart: Sequence[Outcome] = ()
+) -> str:
     """The Markdown of docs/reproduction.md.
 
     Args:
@@ -28,18 +30,19 @@ def document(outcomes: Sequence[Outcome], facts: Plain, figures: str = FIGURES) 
             Others are shown too; any may be absent.
         figures: the folder of the figures, relative to the page; that of an experiment is NAME.png, and that of its
             policies under all readings readings/NAME.png.
+        apart: experiments that were played and are shown elsewhere, whose sentences are to stand among the others.
 
     """
     several = any(outcome.readings for outcome in outcomes)
     what, *made = _introduction(outcomes, facts)
     blocks = ["# Reproduction", what]
     if several:
-        blocks += opening(outcomes, figures)
-        blocks += [*overview(outcomes), *figures_section(outcomes, figures), "## How it was made"]
+        blocks += opening(outcomes, figures, apart)
+        blocks += [*overview(outcomes, apart), *figures_section(outcomes, figures), "## How it was made"]
     blocks += [
         *made,
         "## Claims",
-        *claims(outcomes),
+        *claims(outcomes, apart),
         "## Experiments",
         how_to_read(),
     ]

@@ -12,8 +12,8 @@ MOST_NUMBERS = 3
 """A row of the claims table shows this many numbers; the full list stands with the experiment."""
 
 
-def claims(outcomes: Sequence[Outcome]) -> list[str]:
-    """The blocks of the section."""
+def claims(outcomes: Sequence[Outcome], apart: Sequence[Outcome] = ()) -> list[str]:
+    """The blocks of the section; `apart` are experiments that the page shows elsewhere."""
     verdicts = [verdict for outcome in outcomes for verdict in outcome.usual]
     if not verdicts:
         return ["No claims were judged."]
@@ -25,6 +25,11 @@ def claims(outcomes: Sequence[Outcome]) -> list[str]:
             else []
         ),
         _counts(verdicts),
+        *(
+            f"Not in this table: the {_words.count(len(outcome.sentences), 'sentence')} on {escaped(outcome.title)}, "
+            "judged at the end of this page."
+            for outcome in apart
+        ),
         "The numbers are those that decide, each with its interval: all that count if the claim is "
         "confirmed, else those against it or those that leave it open. What does not fit, and what was "
         "compared beside, stands with the experiment.",

@@ -1,37 +1,71 @@
 """The first screen of the document: how much holds, the main figures, what does not hold, what the reading changes."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 from urllib.parse import quote
 
-from solid_bandits.experiments.outcome import Answer, Outcome
-from solid_bandits.experiments.ranking import Standing, counted, ranking
+from solid_bandits.experiments.names import NAMES
+from solid_bandits.experiments.outcome import OURS, Answer, Outcome
+from solid_bandits.experiments.ranking import Standing, ranking
 from solid_bandits.experiments.ranking import sentences as counted_sentences
 from solid_bandits.report.document.markdown import escaped, table
-from solid_bandits.report.readings import WORDS, usual_reading
+from solid_bandits.report.readings import (
+    LATER,
+    LEFT_OUT,
+    WORDS,
+    all_readings,
+    mark_of,
+    usual_reading,
+    verdict_under,
+)
 
 MAIN = ("toy", "random")
 """The experiments whose figures open the document."""
 PRINTED = "theorem"
 """The reading of the paper's equation."""
 
+ASYMPTOTIC = (
+    "The paper's sentence is asymptotic and the horizon is short: the least z_min of ten such problems is over four "
+    "times as long (docs/jester.md). A refutation at this horizon does not refute the asymptotic statement."
+)
+CAVEATS = {("jester", "slowing"): ASYMPTOTIC}
+"""What is to be said beside the refutation of a sentence, by experiment and rule."""
 
-def opening(outcomes: Sequence[Outcome], figures: str) -> list[str]:
-    """The blocks; none where nothing can be ranked."""
+NOT_COUNTED = {LATER: f"those added later ({LATER})", LEFT_OUT: f"those on Jester ({LEFT_OUT})"}
+"""The marks of sentences that do not count in the ranking, in words."""
+
+
+class Judged(NamedTuple):
+    """A sentence of the paper."""
+
+    name: str
+    """Its text, the experiment and its place there, in Markdown."""
+    mark: str
+    """Of a sentence that does not count in the ranking."""
+    caveat: str
+    answers: dict[str, Answer]
+    """What each reading says to it, of those that were played."""
+
+
+def opening(outcomes: Sequence[Outcome], figures: str, apart: Sequence[Outcome] = ()) -> list[str]:
+    """The blocks; none where nothing can be ranked. `apart` are experiments that the page shows elsewhere."""
     standings = ranking(outcomes)
     usual = usual_reading(outcomes)
     if usual not in [one.reading for one in standings]:
         return []
-    blocks = [_in_short(outcomes, standings, usual), _figures(outcomes, figures), counts(outcomes)]
-    refuted = [name for name, answers in _answers(outcomes) if answers[usual] is Answer.REFUTED]
-    blocks.append(_list(f"Does not hold under {usual}", refuted))
+    judged = _judged([*outcomes, *apart], all_readings(outcomes))
+    blocks = [_in_short(outcomes, judged, standings, usual), _figures(outcomes, figures), counts(outcomes)]
+    refuted = [one for one in judged if one.answers.get(usual) is Answer.REFUTED]
+    named = [f"{one.name} {one.caveat}" if one.caveat else one.name for one in refuted]
+    blocks.append(_list(f"Does not hold under {usual}", named))
     if usual != PRINTED and PRINTED in [one.reading for one in standings]:
         held = {
-            reading: {name for name, answers in _answers(outcomes) if answers[reading] is Answer.CONFIRMED}
+            reading: [one.name for one in judged if one.answers.get(reading) is Answer.CONFIRMED]
             for reading in (usual, PRINTED)
         }
-        names = [name for name, _ in _answers(outcomes)]
-        gained = [name for name in names if name in held[usual] - held[PRINTED]]
-        lost = [name for name in names if name in held[PRINTED] - held[usual]]
+        gained = [name for name in held[usual] if name not in held[PRINTED]]
+        lost = [name for name in held[PRINTED] if name not in held[usual]]
         blocks.append(_list(f"Holds under {usual}, not as printed", gained))
         blocks.append(_list(f"Holds as printed, not under {usual}", lost))
     return [block for block in blocks if block]
@@ -56,22 +90,37 @@ def counts(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def _in_short(outcomes: Sequence[Outcome], standings: Sequence[Standing], usual: str) -> str:
+def _in_short(
+    outcomes: Sequence[Outcome], judged: Sequence[Judged], standings: Sequence[Standing], usual: str
+) -> str:
+    """Both counts: that of all sentences, and that of those on which the ranking of the readings rests."""
     (one,) = (standing for standing in standings if standing.reading == usual)
-    total = len(counted_sentences(outcomes))
+    every = Counter(sentence.answers[usual] for sentence in judged if usual in sentence.answers)
+    total, count = every.total(), len(counted_sentences(outcomes))
     parts = [
-        f"**{one.counts[Answer.CONFIRMED]} of the paper’s {total} sentences that can be judged hold**, "
-        f"{one.counts[Answer.REFUTED]} do not, {one.counts[Answer.UNDECIDED]} are undecided"
+        f"**{every[Answer.CONFIRMED]} of the paper’s {total} sentences that were judged hold**, {_rest(every)}, "
+        f"with the constraint of SOLID read as *{escaped(usual)}*."
     ]
-    if one.counts[Answer.NOT_TESTABLE]:
-        parts.append(f", {one.counts[Answer.NOT_TESTABLE]} cannot be tested")
-    parts.append(
-        f", with the constraint of SOLID read as *{escaped(usual)}*. How its bonus is to be read is open; of four "
-        "readings, this is the one that a rule committed before the runs chose."
-        if standings[0].reading == usual
-        else f", with the constraint of SOLID read as *{escaped(usual)}*."
-    )
-    return "".join(parts)
+    if standings[0].reading == usual:
+        parts.append(
+            "How its bonus is to be read is open; of four readings, this is the one that a rule committed before the "
+            "runs chose."
+        )
+    others = [said for mark, said in NOT_COUNTED.items() if any(sentence.mark == mark for sentence in judged)]
+    if others:
+        words = " and ".join(others)
+        parts.append(
+            f"{count} of the sentences count in the ranking of the readings: {one.counts[Answer.CONFIRMED]} hold, "
+            f"{_rest(one.counts)}. {words[0].upper()}{words[1:]} do not count, and do not change the ranking."
+        )
+    return " ".join(parts)
+
+
+def _rest(counts: Mapping[Answer, int]) -> str:
+    """How many do not hold, in words."""
+    words = f"{counts[Answer.REFUTED]} do not, {counts[Answer.UNDECIDED]} are undecided"
+    untestable = counts[Answer.NOT_TESTABLE]
+    return f"{words}, {untestable} cannot be tested" if untestable else words
 
 
 def _figures(outcomes: Sequence[Outcome], figures: str) -> str:
@@ -83,16 +132,27 @@ def _figures(outcomes: Sequence[Outcome], figures: str) -> str:
     return table(heads, [cells])
 
 
-def _answers(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, dict[str, Answer]]]:
-    """Every sentence that counts with its name, and what each reading says to it."""
-    count = {id(sentence.claim) for sentence in counted_sentences(outcomes)}
-    for outcome in counted(outcomes):
+def _judged(outcomes: Sequence[Outcome], readings: Sequence[str]) -> list[Judged]:
+    """Every sentence of the paper, whether it counts in the ranking or not."""
+    judged = []
+    for outcome in outcomes:
+        if outcome.name not in NAMES:
+            continue
+        mark = mark_of(outcome)
         for place, sentence in enumerate(outcome.sentences, start=1):
-            if id(sentence.claim) not in count:
+            if sentence.claim.source == OURS:
                 continue
-            found = {reading: sentence.under(reading) for reading in outcome.readings}
-            name = f"{escaped(sentence.claim.text)} ({escaped(outcome.name)} {place})"
-            yield name, {reading: one.answer for reading, one in found.items() if one is not None}
+            where = f"{escaped(outcome.name)} {place}{f' {mark}' if mark else ''}"
+            found = {reading: verdict_under(outcome, sentence, reading) for reading in readings}
+            judged.append(
+                Judged(
+                    f"{escaped(sentence.claim.text)} ({where})",
+                    mark,
+                    escaped(CAVEATS.get((outcome.name, sentence.claim.rule), "")),
+                    {reading: one.answer for reading, one in found.items() if one is not None},
+                )
+            )
+    return judged
 
 
 def _list(title: str, names: Sequence[str]) -> str:

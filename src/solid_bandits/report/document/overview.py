@@ -3,17 +3,27 @@
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from solid_bandits.experiments.names import AFTERWARDS
 from solid_bandits.experiments.outcome import OURS, Outcome
 from solid_bandits.experiments.ranking import ranking
 from solid_bandits.report.document.markdown import escaped, table
 from solid_bandits.report.document.opening import counts
 from solid_bandits.report.left_open import LEFT_OPEN, NOT_JUDGED
-from solid_bandits.report.readings import LATER, all_readings, chosen_words, usual_reading, verdict_under
+from solid_bandits.report.readings import (
+    LATER,
+    LEFT_OUT,
+    all_readings,
+    chosen_words,
+    mark_of,
+    usual_reading,
+    verdict_under,
+)
 from solid_bandits.report.verdicts import MARKS, legend
 
+NOT_PLAYED = "not played"
+"""In place of a mark, where a sentence's SOLID was not played under a reading."""
 
-def overview(outcomes: Sequence[Outcome]) -> list[str]:
+
+def overview(outcomes: Sequence[Outcome], apart: Sequence[Outcome] = ()) -> list[str]:
     """The blocks of the section; none where nothing was played under several readings."""
     readings = all_readings(outcomes)
     if not readings:
@@ -22,13 +32,17 @@ def overview(outcomes: Sequence[Outcome]) -> list[str]:
     usual = usual_reading(outcomes)
     words = chosen_words(outcomes, ranking(outcomes))
     blocks.append(escaped(words) if words else counts(outcomes))
-    later = f" {LATER}: added after the rule was committed, does not count in it." if _later(outcomes) else ""
+    shown = [*outcomes, *apart]
+    marks = [mark_of(outcome) for outcome in shown]
+    later = f" {LATER}: added after the rule was committed, does not count in it." if LATER in marks else ""
+    if LEFT_OUT in marks:
+        later += f" {LEFT_OUT}: on Jester, which the rule leaves out."
     blocks.append(
         f"{escaped(legend())} Where SOLID is not in a sentence, all readings have the same verdict.{later} Figures and "
         f"tables below are those of {escaped(usual)}, where no other is named."
     )
     for title, ours in (("the paper’s sentence", False), ("ours", True)):
-        rows = _rows(outcomes, readings, ours)
+        rows = _rows(shown, readings, ours)
         if rows:
             blocks.append(table(("", title, *readings), rows))
     return blocks
@@ -64,12 +78,7 @@ def _rows(outcomes: Sequence[Outcome], readings: Sequence[str], ours: bool) -> l
         for place, sentence in enumerate(outcome.sentences, start=1):
             if (sentence.claim.source == OURS) is ours:
                 verdicts = [verdict_under(outcome, sentence, reading) for reading in readings]
-                marks = [MARKS[one.answer][0] if one is not None else "" for one in verdicts]
-                later = f" {LATER}" if outcome.name in AFTERWARDS else ""
-                name = f"{escaped(outcome.name)} {place}{later}"
+                marks = [MARKS[one.answer][0] if one is not None else NOT_PLAYED for one in verdicts]
+                name = f"{escaped(outcome.name)} {place} {mark_of(outcome)}".strip()
                 rows.append([name, escaped(sentence.claim.text), *marks])
     return rows
-
-
-def _later(outcomes: Sequence[Outcome]) -> bool:
-    return any(outcome.name in AFTERWARDS for outcome in outcomes)
