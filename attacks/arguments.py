@@ -14,16 +14,17 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from counted import HEAD, show
+from rooms import OPTIONAL, Call, room_calls
 
 import solid_bandits as sb
 from solid_bandits import kernels
@@ -110,14 +111,6 @@ def labelled(label: Any) -> dict[Any, Any]:
         return {label: sb.LinUCB()}
     except TypeError:
         raise ValueError("not even a key") from None
-
-
-class Call(NamedTuple):
-    """A public call with good arguments, and what kind each is: number, array, word, or any other."""
-
-    function: Callable[..., Any]
-    good: dict[str, Any]
-    kinds: dict[str, str]
 
 
 def calls(folder: Path) -> Iterator[tuple[str, Call]]:
@@ -389,6 +382,8 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
         sb.Solid,
         sb.OAM,
         sb.AOIDS,
+        sb.VIDS,
+        sb.StreamingSolid,
     ):
         made = kind()
         good = {name: getattr(made, name) for name in kind.__dataclass_fields__}
@@ -397,12 +392,15 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
             for name, value in good.items()
         }
         yield kind.__name__, Call(kind, good, kinds)
+    yield from room_calls(folder)
 
 
 def wrong_values(kind: str, good: Any) -> list[tuple[Any, bool]]:
     """Wrong values for an argument of a kind, and whether each must be refused."""
     if kind == "number":
         return [(value, not (good is None and value is None)) for value in WRONG_NUMBERS]
+    if kind == OPTIONAL:
+        return [(value, value is not None) for value in [*WRONG_NUMBERS, None]]
     if kind == "reward":  # a click is a reward
         return [(value, not isinstance(value, bool | np.bool_)) for value in WRONG_NUMBERS]
     if kind == "array":

@@ -28,6 +28,8 @@ from solid_bandits.service import events
 from solid_bandits.service.sqlite import SqliteStore
 
 CLIENTS = 4
+PATIENCE = 120.0
+"""Seconds for a start, an end or an answer: what takes longer has come to a standstill."""
 MOST_KEPT = 1_000
 """Answered calls, any of which may be repeated."""
 DIM = 5
@@ -66,9 +68,12 @@ class Attacked:
             [*command, "--rate", "100000"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         assert self.process.stdout is not None
+        giving_up = threading.Timer(PATIENCE, self.process.kill)  # then the line ends, empty
+        giving_up.start()
         said = self.process.stdout.readline()
         if said.startswith("admin key"):
             self.key, said = said.split()[-1], self.process.stdout.readline()
+        giving_up.cancel()
         if not said.startswith("listening"):
             raise FoundError(f"the server did not start again: {said!r}")
         self.url = said.split()[-1]
@@ -77,7 +82,11 @@ class Attacked:
         """End it by a signal."""
         assert self.process is not None
         self.process.send_signal(number)
-        self.process.wait()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise FoundError(f"the server did not end within {PATIENCE:g} s of signal {number}") from None
         assert self.process.stdout is not None
         self.process.stdout.close()
 
@@ -94,6 +103,11 @@ class Acknowledged:
         """Calls whose answer was lost: they are repeated in the next round."""
         self.answered: list[tuple[str, dict[str, object]]] = []
         """Some that were answered: repeated, they must get the same answer."""
+
+
+def reward_of(event_id: str) -> float:
+    """Always the same for a decision: whoever repeats it, after an answer that was lost, gives it no other reward."""
+    return round(random.Random(event_id).random(), 3)
 
 
 def play(server: Attacked, told: Acknowledged, seed: int, ended: threading.Event) -> None:
@@ -126,7 +140,7 @@ def play(server: Attacked, told: Acknowledged, seed: int, ended: threading.Event
                 return
             if call[0] == "decisions":
                 rewards = [
-                    {"event_id": one["event_id"], "reward": round(rng.random(), 3)}  # type: ignore[index]
+                    {"event_id": one["event_id"], "reward": reward_of(str(one["event_id"]))}  # type: ignore[index]
                     for one in call[1]["decisions"]  # type: ignore[attr-defined]
                     if rng.random() < 0.8
                 ]
@@ -221,14 +235,18 @@ def attack(server: Attacked, told: Acknowledged, rng: random.Random, seconds: fl
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=guarded, args=(rng.randrange(10**9),)) for _ in range(CLIENTS)]
+    threads = [
+        threading.Thread(target=guarded, args=(rng.randrange(10**9),), daemon=True) for _ in range(CLIENTS)
+    ]
     for thread in threads:
         thread.start()
     time.sleep(rng.uniform(0.2, 1.0) * seconds)
     server.end(number)
     ended.set()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE)
+        if thread.is_alive():
+            raise FoundError(f"a client was not answered within {PATIENCE:g} s")
     if failures:
         raise failures[0]
 
@@ -239,6 +257,7 @@ def replayed(directory: Path) -> str:
         [sys.executable, "-m", "solid_bandits", "replay", os.fspath(directory)],
         stdout=subprocess.PIPE,
         text=True,
+        timeout=3_600,
     )
     if ended.returncode:
         raise FoundError(ended.stdout)

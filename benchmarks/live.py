@@ -2,16 +2,23 @@
 
     python benchmarks/live.py --out DIR
     python benchmarks/live.py --out DIR --evaluate
+    python benchmarks/live.py --out DIR --evaluate --rows 250000
+    python benchmarks/live.py --out benchmarks --table
 
-Of the rewards half come at once, 40% up to 5,000 decisions late, in random order, and 10% never. The log goes to
-DIR/log in parts, and is then made one Parquet file, which is evaluated.
+Of the rewards half come up to 5,000 decisions late, in random order, 40% at once and 10% never. The log goes to DIR/log
+in parts, and is then made one Parquet file, which is evaluated. What is printed is also written to DIR/live.json and
+DIR/evaluated.json, with the load of the machine. The last command prints the table of docs/evaluation.md from those in
+benchmarks.
 """
 
 import argparse
 import heapq
+import json
+import os
 import resource
 import shutil
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +28,8 @@ import solid_bandits as sb
 from solid_bandits import ope
 
 ARMS, DIM, LATEST, BLOCK = 5, 8, 5000, 10_000
+AT_ONCE, LATE = 0.4, 0.5
+"""Shares of the rewards; the others never come."""
 
 
 def megabytes():
@@ -29,11 +38,11 @@ def megabytes():
 
 
 def play(decisions, directory):
-    """Decide and learn; the bandit, and the features and rewards in the order of their decisions."""
+    """Decide and learn; the bandit, features and rewards in the order of their decisions, and what it took."""
     rng = np.random.default_rng(0)
     theta = rng.normal(size=DIM) / DIM
     bandit = sb.Bandit(sb.RandUCB(), dim=DIM, noise_std=0.5, floor=0.05, log=directory, window=2 * LATEST)
-    waiting, count = [], 0
+    waiting, count, delayed = [], 0, 0
     design, rewards = (
         np.ones((decisions, DIM)),
         np.ones(decisions),
@@ -48,12 +57,13 @@ def play(decisions, directory):
         choice = bandit.decide(features[place], event_id=f"event-{number}")
         row = features[place, choice.arm]
         reward = float(noise[place] < 0.5 + 0.2 * np.tanh(row @ theta))
-        if kinds[place] < 0.9:
+        if kinds[place] < AT_ONCE + LATE:
             design[count], rewards[count] = row, reward
             count += 1
-        if kinds[place] < 0.5:
+        if kinds[place] < AT_ONCE:
             bandit.learn(choice.event_id, reward)
-        elif kinds[place] < 0.9:
+        elif kinds[place] < AT_ONCE + LATE:
+            delayed += 1
             heapq.heappush(waiting, (number + int(delays[place]), choice.event_id, reward))
         while waiting and waiting[0][0] <= number:
             _, event_id, late = heapq.heappop(waiting)
@@ -61,13 +71,20 @@ def play(decisions, directory):
     bandit.learn_many((event_id, late) for _, event_id, late in waiting)
     bandit.flush()
     seconds = time.process_time() - started
-    rate = decisions / seconds
-    print(
-        f"{decisions:,} decisions, {count:,} rewards: {seconds:.1f} CPU seconds, {rate:,.0f} decisions a second"
-    )
-    early, half = memory[min(10, len(memory) - 1)], memory[len(memory) // 2]
-    print(f"memory: {early:.0f} MB early, {half:.0f} MB halfway, {memory[-1]:.0f} MB at the end")
-    return bandit, design[:count], rewards[:count]
+    memory.append(megabytes())
+    places = {share: memory[round(share * (len(memory) - 1))] for share in (0.1, 0.5, 1.0)}
+    numbers = {
+        "decisions": decisions,
+        "rewards": count,
+        "late": delayed,
+        "never": decisions - count,
+        "CPU seconds": seconds,
+        "decisions a second": decisions / seconds,
+        "memory in MB after a tenth": places[0.1],
+        "memory in MB halfway": places[0.5],
+        "memory in MB at the end": places[1.0],
+    }
+    return bandit, design[:count], rewards[:count], numbers
 
 
 def compare(bandit, design, rewards):
@@ -75,30 +92,76 @@ def compare(bandit, design, rewards):
     rng = np.random.default_rng(0)
     rng.normal(size=DIM)  # as `play` draws
     first = rng.normal(size=(BLOCK, ARMS, DIM))[0]
-    ridge = 0.2 * (first**2).sum(axis=1).max()
+    ridge = float(bandit.agent._compiled.state.evidence.ridge)
     theta = np.linalg.solve(ridge * np.eye(DIM) + design.T @ design, design.T @ rewards)
     ordered = sb.Agent(sb.RandUCB(), dim=DIM, noise_std=0.5)
     decision = ordered.decide(first)
     for row, reward in zip(design, rewards, strict=True):
         ordered.learn(decision._replace(features=row), float(reward))
     order, dense = (np.abs(bandit.agent.theta - other).max() for other in (ordered.theta, theta))
-    print(
-        f"largest difference of the estimate: to rewards in order {order:.1e}, to dense algebra {dense:.1e}"
-    )
+    return {"difference to rewards in order": order, "difference to dense algebra": dense}
 
 
 def evaluate(path, agent):
     """A log in one file, evaluated."""
     rows = pl.scan_parquet(path).select(pl.len()).collect().item()
-    print(f"log: {rows:,} rows, {path.stat().st_size / 1e6:.0f} MB; memory {megabytes():.0f} MB before")
+    numbers = {"rows": rows, "file in MB": path.stat().st_size / 1e6, "memory in MB before": megabytes()}
     for label, policy in (("uniform", "uniform"), ("the agent at the end", agent)):
         started = time.process_time()
         found = ope.evaluate(path, policy)
-        seconds = time.process_time() - started
-        print(
-            f"{label}: {seconds:.1f} CPU seconds, {rows / seconds:,.0f} rows a second, memory {megabytes():.0f} MB"
-        )
+        numbers[f"CPU seconds, {label}"] = time.process_time() - started
+        numbers[f"memory in MB, {label}"] = megabytes()
         print(found.table.select("estimator", "value", "low", "high"))
+    return numbers
+
+
+def say(numbers, path):
+    """Print numbers and keep them, with the load of the machine and the day."""
+    numbers |= {
+        "load average": os.getloadavg()[1],
+        "cores": os.cpu_count(),
+        "day": f"{datetime.now(UTC):%Y-%m-%d}",
+    }
+    numbers = {name: float(f"{one:.4g}") if isinstance(one, float) else one for name, one in numbers.items()}
+    for name, value in numbers.items():
+        print(f"{name}: {value:,}" if isinstance(value, int | float) else f"{name}: {value}")
+    path.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+def page_table(folder):
+    """The rows of the table in docs/evaluation.md, from what was measured."""
+    live, all_rows, fewer = (
+        json.loads((folder / name).read_text(encoding="utf-8"))
+        for name in ("live.json", "evaluated.json", "evaluated-250000.json")
+    )
+    names = ("uniform", "the agent at the end")
+    took = " and ".join(f"{all_rows[f'CPU seconds, {name}']:.1f} s" for name in names)
+    grown, less = (
+        max(one[f"memory in MB, {name}"] for name in names) - one["memory in MB before"]
+        for one in (all_rows, fewer)
+    )
+    yield (
+        f"| {live['decisions']:,} decisions with ids, half of the rewards late, 10% never, the others at once, logged "
+        f"| {live['CPU seconds']:.0f} s, {live['decisions a second']:,.0f} decisions with their rewards a second |"
+    )
+    yield (
+        f"| memory of that after a tenth, halfway and at the end | {live['memory in MB after a tenth']:.0f}, "
+        f"{live['memory in MB halfway']:.0f} and {live['memory in MB at the end']:.0f} MB |"
+    )
+    yield (
+        "| the estimate after them: largest difference to dense algebra with the same ridge, and to the same rewards "
+        f"in the order of their decisions | {live['difference to dense algebra']:.0e}, "
+        f"{live['difference to rewards in order']:.0e} |"
+    )
+    yield (
+        f"| all estimators on the {all_rows['rows']:,} rows of that log ({all_rows['file in MB']:.0f} MB of Parquet), "
+        f"for a uniform policy and for an agent | {took} |"
+    )
+    yield (
+        f"| memory of that, beside the {all_rows['memory in MB before']:.0f} MB of the package itself "
+        f"| {grown:.0f} MB; on {fewer['rows']:,} rows {less:.0f} MB |"
+    )
+    yield f"| load average of the 2 cores, then and then | {live['load average']:.1f}, {all_rows['load average']:.1f} |"
 
 
 def main():
@@ -107,15 +170,29 @@ def main():
     parser.add_argument("--decisions", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--evaluate", action="store_true", help="evaluate what an earlier run wrote")
+    parser.add_argument("--rows", type=int, help="evaluate the first rows alone")
+    parser.add_argument("--table", action="store_true", help="print the page's table from what is in DIR")
     given = parser.parse_args()
     path = given.out / "log.parquet"
+    if given.table:
+        print("\n".join(page_table(given.out)))
+        return
+    if given.evaluate and given.rows is not None:
+        part = given.out / f"log-{given.rows}.parquet"
+        if not part.exists():  # in a run of its own: memory is to be the evaluation's
+            pl.scan_parquet(path).head(given.rows).sink_parquet(part, row_group_size=50_000)
+            print(f"{part} is written; run this again")
+            return
+        numbers = evaluate(part, sb.Agent.load(given.out / "agent.json"))
+        say(numbers, given.out / f"evaluated-{given.rows}.json")
+        return
     if given.evaluate:
-        evaluate(path, sb.Agent.load(given.out / "agent.json"))
+        say(evaluate(path, sb.Agent.load(given.out / "agent.json")), given.out / "evaluated.json")
         return
     shutil.rmtree(given.out / "log", ignore_errors=True)
     given.out.mkdir(parents=True, exist_ok=True)
-    bandit, design, rewards = play(given.decisions, given.out / "log")
-    compare(bandit, design, rewards)
+    bandit, design, rewards, numbers = play(given.decisions, given.out / "log")
+    say(numbers | compare(bandit, design, rewards), given.out / "live.json")
     bandit.agent.save(given.out / "agent.json")
     parts = [pl.scan_parquet(part) for part in sorted((given.out / "log").glob("part-*.parquet"))]
     pl.concat(parts).sort("sequence").sink_parquet(path, row_group_size=50_000)

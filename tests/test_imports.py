@@ -13,10 +13,11 @@ ROOT = Path(solid_bandits.__file__).parent
 # for a module or for a package with all that is in it; of two that fit, the longer one counts.
 LAYERS = [
     ["_types", "_sources", "_inlined", "_waiting", "_extras"],
-    ["_check", "_words", "_files", "_cache"],
+    ["_check", "_words"],
+    ["_files", "_cache"],
     ["statistics", "_compile", "results_format"],
-    ["_bar", "_dispatch", "results", "summary", "stream", "workers", "setting", "logs", "decision"],
-    ["linalg", "confidence"],
+    ["_bar", "_dispatch", "results", "summary", "stream", "workers", "setting", "decision"],
+    ["linalg", "confidence", "logs"],
     ["alternatives", "problem"],
     ["allocation", "estimation", "problems", "bounds"],
     ["kernels", "theorems"],

@@ -4,9 +4,8 @@
     python studies/off_policy/actg175.py --table studies/off_policy/actg175.json
 
 The second prints the table of docs/evaluation.md. The data are in the package `lifelines` (0.30.3 or later), which is
-not needed otherwise. The reward is the change of
-the CD4 count in 20 weeks, in hundreds, taken to be within 10 either way for the anytime-valid bounds. The trial
-assigned each treatment with probability 1/4.
+not needed otherwise. The reward is the change of the CD4 count in 20 weeks, in hundreds, taken to be within 10 either
+way for the anytime-valid bounds. The trial assigned each treatment with probability 1/4.
 """
 
 import argparse

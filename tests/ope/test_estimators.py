@@ -206,7 +206,11 @@ def test_rows_without_rewards_are_left_out_or_given_one():
             {},
             "log cannot answer: the probability of the chosen arm is missing",
         ),
-        ({"probability": 0.0}, {}, "log cannot answer: the chosen arm has probability 0 in row 0"),
+        (
+            {"probability": 0.0, "probabilities": None},
+            {},
+            "log cannot answer: the chosen arm has probability 0 in row 0",
+        ),
         ({"reward": None}, {}, "log must have rows with a reward, got none"),
         ({}, {"policy": "always:9"}, "policy must be an arm that is on offer in every row, got '9'"),
         ({}, {"policy": "sometimes"}, "policy must be uniform or always:ARM"),
@@ -380,6 +384,9 @@ def test_replaying_an_agent_that_learns_is_a_run_of_it():
         world.append(total / length)
     error = np.hypot(np.std(world, ddof=1), found.rewards.std() / np.sqrt(length))
     assert abs(found.value.value - np.mean(world)) < 4 * error
-    bare = log.with_columns(pl.Series("probabilities", [[1.0, 0.0, 0.0]] * rows))
+    bare = log.with_columns(
+        pl.Series("probabilities", [[1.0, 0.0, 0.0]] * rows),
+        pl.lit(None, dtype=pl.Float64).alias("probability"),
+    )
     with pytest.raises(ValueError, match="some arm on offer has probability 0; log with a floor"):
         ope.replay(bare, sb.Agent(sb.LinTS(), dim=2, noise_std=0.3))

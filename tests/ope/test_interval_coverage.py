@@ -196,18 +196,18 @@ def bandit_log(policy, steps, seed):
     return bandit, make, float(means.mean())
 
 
-def test_the_papers_variance_is_its_definition():
-    """Row by row, by an agent led through the log and asked about all earlier rows; here it is asked at every row."""
-    bandit, make, _ = bandit_log(sb.RandUCB(), 150, 3)
-    log = bandit.log()
-    kept = log.filter(log["reward"].is_not_null())
-    policy = [np.full(3, 1 / 3)] * kept.height
-    agent = retraced.check_new(make())
-    events = list(history(log, 2))
-    found = retraced._inverse_sigmas(events, policy, agent)
-    rows = kept.rows(named=True)
-    due, expected, last = retraced.FIRST, np.zeros(len(rows)), 0.0
+def papers_estimate(log, make, missing, level=0.95):
+    """The paper's estimate of a uniform policy by its definition, row by row: what is counted has a reward, or
+    `missing`; the logger of row t, led through the log up to there, is asked about all earlier rows that count.
+    """
+    counted = log if missing is not None else log.filter(pl.col("reward").is_not_null())
+    filled = counted if missing is None else counted.with_columns(pl.col("reward").fill_null(missing))
+    rows = filled.sort("sequence").rows(named=True)
+    due, inverse, terms, last = retraced.FIRST, np.zeros(len(rows)), np.zeros(len(rows)), 0.0
+    chosen = np.array([[*one["features"][one["arms"].index(one["arm"])], 1.0] for one in rows])
+    rewards = np.array([one["reward"] for one in rows])
     for t, row in enumerate(rows):
+        theta = np.linalg.solve(np.eye(3) + chosen[:t].T @ chosen[:t], chosen[:t].T @ rewards[:t])
         if t >= due:
             led = make()
             for one, reward in history(log, 2):  # the logger as it was before this row
@@ -217,21 +217,49 @@ def test_the_papers_variance_is_its_definition():
                     one.numbered = led.agent.decide(one.features).number
                 else:
                     led.agent.learn(sb.Decision(0, None, None, False, one.features[one.place], None), reward)
-            design = [[*past["features"][past["arms"].index(past["arm"])], 1.0] for past in rows[:t]]
-            design, rewards = np.array(design), np.array([past["reward"] for past in rows[:t]])
-            theta = np.linalg.solve(np.eye(3) + design.T @ design, design.T @ rewards)
             values, ratios = [], []
             for past in rows[:t]:
                 own = past["arms"].index(past["arm"])
                 now = led.agent.probabilities(np.array(past["features"]))[own]
                 q = np.array(past["features"]) @ theta[:2] + theta[2]
-                values.append((1 / 3) / now * (past["reward"] - q[own]) + q.mean())
+                values.append(1 / len(q) / now * (past["reward"] - q[own]) + q.mean())
                 ratios.append(now / past["probability"])
             values, ratios = np.array(values), np.array(ratios)
             last = 1 / math.sqrt((ratios * values**2).mean() - (ratios * values).mean() ** 2)
             due = math.ceil(max(t + 1, retraced.GROWTH * t))
-        expected[t] = last
-    assert np.allclose(found, expected, rtol=1e-8)
+        inverse[t] = last
+        own, q = row["arms"].index(row["arm"]), np.array(row["features"]) @ theta[:2] + theta[2]
+        terms[t] = q.mean() + (row["reward"] - q[own]) / len(q) / row["probability"]
+    value = inverse @ terms / inverse.sum()
+    half = 1.959963984540054 * math.sqrt((inverse > 0).sum()) / inverse.sum()
+    return value, value - half, value + half
+
+
+@pytest.mark.parametrize("missing", [None, 0.0, 0.7])
+@pytest.mark.parametrize("arms", [(3, 3), (2, 5)])
+def test_the_papers_estimate_is_its_definition(missing, arms):
+    """Some rewards late and some never; the same number of arms in every row, and not; the log in order, and not."""
+    rng = np.random.default_rng(3)
+
+    def make():
+        return sb.Bandit(sb.RandUCB(), dim=2, noise_std=0.5, floor=0.1, seed=3)
+
+    bandit, waiting = make(), []
+    for number in range(170):
+        features = rng.normal(size=(int(rng.integers(arms[0], arms[1] + 1)), 2)) / 2
+        choice = bandit.decide(features)
+        reward = float(rng.random() < 0.5 + 0.3 * np.tanh(features[choice.arm, 0]))
+        if number % 5 == 2:
+            continue
+        waiting.append((choice.event_id, reward))
+        if rng.random() < 0.7:
+            bandit.learn(*waiting.pop(rng.integers(len(waiting))))
+    bandit.learn_many(waiting)
+    log = bandit.log()
+    expected = papers_estimate(log, make, missing)
+    for source in (bandit, log, log[rng.permutation(log.height).tolist()]):
+        found = ope.evaluate(source, "uniform", ["cadr"], logger=make(), missing_reward=missing)
+        assert (found.value("cadr"), *found.interval("cadr")) == pytest.approx(expected, rel=1e-7)
 
 
 def test_the_logger_is_asked_and_checked():

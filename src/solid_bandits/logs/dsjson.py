@@ -6,7 +6,6 @@ come there is no label. What dsjson has no place for is kept in `_log`.
 """
 
 import json
-import math
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -15,14 +14,18 @@ from typing import Any
 
 import polars as pl
 
-from solid_bandits._files import first_line, write_whole
-from solid_bandits.logs.schema import COLUMNS, check_log, empty, microseconds
+from solid_bandits import _check
+from solid_bandits._check import ArgumentError, short
+from solid_bandits._files import first_line, path_of, write_whole
+from solid_bandits.logs.schema import COLUMNS, SAME, SLACK, check_log, empty, microseconds
+from solid_bandits.setting import LARGEST_FEATURE, LARGEST_REWARD
 
 MOST_FEATURES = 10_000
 """Names of features in a file from elsewhere, words counted with their values."""
 OURS = "x"
 """The namespace of features that are numbers without names."""
-KEPT = ("sequence", "explored", "defaulted", "reward_sequence", "policy")
+KEPT = {"sequence": int, "explored": bool, "defaulted": bool, "reward_sequence": int, "policy": str}
+"""What dsjson has no place for, with its types."""
 
 
 def write_dsjson(table: pl.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -39,7 +42,7 @@ def write_dsjson(table: pl.DataFrame, path: str | os.PathLike[str]) -> None:
         ...     Path(f"{folder}/log.dsjson").read_text()[:12]
         '{"Timestamp"'
     """
-    rows = check_log(table)
+    rows, place = check_log(table), path_of("path", path)
 
     def write(file: Path) -> None:
         with file.open("w", encoding="utf-8") as out:
@@ -48,7 +51,7 @@ def write_dsjson(table: pl.DataFrame, path: str | os.PathLike[str]) -> None:
                     json.dumps(_line(row), separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n"
                 )
 
-    write_whole(Path(path), write)
+    write_whole(place, write)
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:
@@ -103,17 +106,19 @@ def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
         True
     """
     rows, names = [], dict[str, int]()
-    with Path(path).open(encoding="utf-8") as file:
-        for number, text in enumerate(file, 1):
-            if not text.strip():
+    with path_of("path", path).open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
                 continue
             try:
-                found = json.loads(text)
+                found = json.loads(line.decode("utf-8"))
                 if isinstance(found, dict) and "c" in found:  # other lines are of joins and checkpoints
                     rows.append(_row(found, names))
-            except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+            except (
+                ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError,
+            ) as error:  # fmt: skip
                 raise ValueError(
-                    f"log {os.fspath(path)!r} line {number} is no dsjson ({type(error).__name__}: {first_line(error)})"
+                    f"log {os.fspath(path)!r} line {number} is no dsjson ({_reason(error)})"
                 ) from None
     if not rows:
         return empty()
@@ -124,19 +129,23 @@ def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
     return check_log(pl.DataFrame(rows, schema=COLUMNS))
 
 
+def _reason(error: Exception) -> str:
+    if isinstance(error, ArgumentError):
+        return first_line(error)
+    if isinstance(error, UnicodeDecodeError):
+        return f"it must be UTF-8, got byte 0x{error.object[error.start]:02x} at place {error.start}"
+    return f"{type(error).__name__}: {first_line(error)}"
+
+
 def _row(line: dict[str, Any], names: dict[str, int]) -> dict[str, Any]:
-    context = line["c"]
-    actions = context["_multi"]
-    order = [int(action) - 1 for action in line["a"]]
+    context = _table("c", line["c"])
+    actions = context.get("_multi")
+    if not isinstance(actions, list) or not actions or not all(isinstance(one, dict) for one in actions):
+        raise ArgumentError("c._multi", f"must be a list of actions, got {short(actions)}")
     arms = [str(one.get("_tag", place)) for place, one in enumerate(actions)]
-    labelled = "_label_cost" in line
-    chosen = int(line["_labelIndex"]) if labelled and "_labelIndex" in line else order[0]
-    probabilities = None
-    if line.get("p") is not None:
-        probabilities = [0.0] * len(arms)
-        for place, probability in zip(order, line["p"], strict=True):
-            probabilities[place] = float(probability)
-    probability = line.get("_label_probability", None if probabilities is None else probabilities[chosen])
+    if len(set(arms)) < len(arms):
+        raise ArgumentError("_tag", f"must differ from action to action, got {short(arms)}")
+    chosen, probabilities, probability = _played(line, len(arms))
     shared = {key: value for key, value in context.items() if key != "_multi"}
     plain = _is_ours(shared)
     common = {} if plain else dict(_flat(shared, ""))
@@ -144,27 +153,100 @@ def _row(line: dict[str, Any], names: dict[str, int]) -> dict[str, Any]:
     features = None
     if any(own) or common:
         features = [_placed(common | one, names) for one in own]
-    kept = line.get("_log", {})
+    kept = _table("_log", line.get("_log"))
+    for name, kinds in KEPT.items():
+        given: Any = kept.get(name)
+        sound = given is None or (type(given) is kinds)
+        if not sound or (isinstance(given, int) and not 0 <= given < 2**63):
+            wanted = "a whole number >= 0" if kinds is int else kinds.__name__
+            raise ArgumentError(f"_log.{name}", f"must be {wanted}, got {short(given)}")
+    version = _table("VWState", line.get("VWState")).get("m")
+    cost = line.get("_label_cost")
+    if cost is not None:
+        cost = _check.number("_label_cost", cost, least=-LARGEST_REWARD, most=LARGEST_REWARD)
     row: dict[str, Any] = dict.fromkeys(COLUMNS)
     row |= {
         "event_id": str(line["EventId"]),
         "time": _parsed(line.get("Timestamp")),
         "arms": arms,
         "features": features,
-        "context": list(shared[OURS].values()) if plain and shared else None,
+        "context": [float(one) for one in shared[OURS].values()] if plain and shared else None,
         "probabilities": probabilities,
         "arm": arms[chosen],
-        "probability": None if probability is None else float(probability),
-        "reward": -float(line["_label_cost"]) + 0.0 if labelled else None,
+        "probability": probability,
+        "reward": None if cost is None else -cost + 0.0,
         "reward_time": _parsed(kept.get("reward_time")),
-        "model_version": (line.get("VWState") or {}).get("m"),
+        "model_version": None if version is None else str(version),
     }
     return row | {name: kept.get(name) for name in KEPT}
 
 
+def _table(name: str, value: Any) -> dict[str, Any]:
+    """A JSON object; an empty one for null."""
+    if value is not None and not isinstance(value, dict):
+        raise ArgumentError(name, f"must be an object, got {short(value)}")
+    return value or {}
+
+
+def _played(line: dict[str, Any], count: int) -> tuple[int, list[float] | None, float | None]:
+    """The place of the chosen action, the probabilities of all by their places, and that of the chosen one.
+
+    The same is in `a` and `p`, the chosen one first, and in the label: they must agree.
+    """
+    listed = line["a"]
+    numbers = [_check.whole(one) for one in listed] if isinstance(listed, list) else []
+    order = [one - 1 for one in numbers if one is not None and 1 <= one <= count]
+    if not order or len(order) < len(numbers) or len(set(order)) < len(order):
+        raise ArgumentError("a", f"must be different actions from 1 to {count}, got {short(listed)}")
+    chosen = order[0]
+    for name, first in (("_labelIndex", 0), ("_label_Action", 1)):
+        if line.get(name) is not None:
+            given = _check.whole(line[name])
+            if given is None or not first <= given < count + first:
+                raise ArgumentError(
+                    name, f"must be an integer from {first} to {count - 1 + first}, got {short(line[name])}"
+                )
+            if given - first != chosen:
+                raise ArgumentError(
+                    name, f"must be {chosen + first}, as {chosen + 1} is the first action in a, got {given}"
+                )
+    probabilities: list[float] | None = None
+    if line.get("p") is not None:
+        if not isinstance(line["p"], list) or len(line["p"]) != len(order):
+            raise ArgumentError(
+                "p", f"must be {len(order)} probabilities, as a has actions, got {short(line['p'])}"
+            )
+        probabilities = [0.0] * count
+        for place, one in zip(order, line["p"], strict=True):
+            probabilities[place] = _check.number("p", one, least=0)
+        if abs(sum(probabilities) - 1) > SLACK:
+            raise ArgumentError("p", f"must sum to 1, got {short(line['p'])}")
+    probability = line.get("_label_probability", None if probabilities is None else probabilities[chosen])
+    if probability is not None:
+        probability = _check.number("_label_probability", probability, least=0, most=1 + 1e-9)
+        expected = probability if probabilities is None else probabilities[chosen]
+        if abs(probability - expected) > SAME * max(probability, expected):
+            raise ArgumentError(
+                "_label_probability", f"must be {expected:g} as in p, got {line['_label_probability']!r}"
+            )
+    return chosen, probabilities, probability
+
+
 def _is_ours(shared: dict[str, Any]) -> bool:
     """Whether the shared features are a context as `write_dsjson` writes it, or none."""
-    return set(shared) <= {OURS} and all(isinstance(one, dict) for one in shared.values())
+    if not shared:
+        return True
+    ours = shared.get(OURS)
+    return (
+        set(shared) == {OURS}
+        and isinstance(ours, dict)
+        and list(ours) == [str(place) for place in range(len(ours))]
+        and all(_is_feature(one) for one in ours.values())
+    )
+
+
+def _is_feature(value: Any) -> bool:
+    return type(value) in (int, float) and -LARGEST_FEATURE <= value <= LARGEST_FEATURE
 
 
 def _flat(value: Any, path: str) -> Iterator[tuple[str, float]]:
@@ -179,8 +261,10 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, float]]:
     elif isinstance(value, str):
         yield f"{path}={value}", 1.0
     elif isinstance(value, bool | int | float):
-        if not math.isfinite(value):
-            raise ValueError(f"feature {path} must be finite, got {value}")
+        if not -LARGEST_FEATURE <= value <= LARGEST_FEATURE:
+            raise ArgumentError(
+                f"feature {path}", f"must be finite, at most {LARGEST_FEATURE:g} in size, got {short(value)}"
+            )
         yield path, float(value)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from solid_bandits._files import first_line, write_bytes
+from solid_bandits import _check
+from solid_bandits._files import first_line, path_of, write_bytes
 from solid_bandits.logs.dsjson import read_dsjson
 from solid_bandits.logs.foreign import from_table
 from solid_bandits.logs.schema import COLUMNS, check_log, empty, microseconds
@@ -31,11 +32,12 @@ def write(table: pl.DataFrame, path: PathLike) -> None:
         ...     sb.logs.read(f"{folder}/log.parquet").equals(log)
         True
     """
-    if Path(path).suffix.lower() in (".csv", *DSJSON):
+    place = path_of("path", path)
+    if place.suffix.lower() in (".csv", *DSJSON):
         raise ValueError(f"path must end in .parquet, got {str(path)!r}; sb.logs.write_dsjson writes dsjson")
     content = io.BytesIO()
     check_log(table).write_parquet(content, row_group_size=GROUP)
-    write_bytes(Path(path), content.getvalue())
+    write_bytes(place, content.getvalue())
 
 
 def read(path: PathLike) -> pl.DataFrame:
@@ -51,7 +53,7 @@ def read(path: PathLike) -> pl.DataFrame:
         ...     sb.logs.read(f"{folder}/log.parquet").height
         3
     """
-    place = Path(path)
+    place = path_of("path", path)
     try:
         if place.is_dir():
             return gather(place)
@@ -96,7 +98,11 @@ def delete(
     """
     if (event_id is None) == (before is None):
         raise ValueError("event_id or before must be given to delete, and not both")
+    if not isinstance(table, pl.DataFrame) or not {"event_id", "time"} <= set(table.columns):
+        raise ValueError(f"table must be a log, got {_check.short(table)}; use logs.from_table")
     if event_id is not None:
+        if not isinstance(event_id, str):
+            raise ValueError(f"event_id must be text, got {_check.short(event_id)}")
         return table.filter(pl.col("event_id").ne_missing(event_id))
     assert before is not None
     limit = pl.lit(microseconds("before", before)).cast(COLUMNS["time"])

@@ -1,15 +1,21 @@
 """Logs from elsewhere: plain tables with named columns, and the decisions that a simulation recorded."""
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import polars as pl
 
-from solid_bandits._check import ArgumentError
-from solid_bandits.logs.schema import COLUMNS, TIME, check_log, check_rows
+from solid_bandits._check import ArgumentError, short
+from solid_bandits._files import first_line
+from solid_bandits.logs.schema import COLUMNS, TIME, check_log, check_rows, first_broken, typed
 
 RECORDED = {"policy", "run", "step", "arm", "n_arms", "reward"}
 """Columns by which recorded decisions of a simulation are known."""
+FARTHEST = 1e11
+"""Seconds before and after 1970 that a time may be."""
+_WHOLE = re.compile(r"-?[0-9]+")
 
 
 def from_table(
@@ -35,7 +41,46 @@ def from_table(
         >>> log["arm"].to_list(), log["arms"][0].to_list()
         (['a', 'b', 'a'], ['a', 'b'])
     """
+    log, recorded = as_log(table, columns, context, arms)
+    return log.sort("sequence", nulls_last=True, maintain_order=True) if recorded else log
+
+
+def as_log(
+    table: Any,
+    columns: Mapping[str, str] | None = None,
+    context: Sequence[str] = (),
+    arms: Sequence[str] | None = None,
+) -> tuple[pl.DataFrame, bool]:
+    """A log with the rows of the table in the table's order; and whether a simulation recorded them."""
     frame = _frame(table)
+    chosen = _chosen(frame, columns, context)
+    if set(frame.columns) >= RECORDED and not columns:
+        try:
+            recorded = _recorded(frame)
+        except pl.exceptions.PolarsError as error:
+            raise ArgumentError(
+                "table",
+                f"must have its decisions as a simulation records them: {first_line(error)}; name the columns of "
+                "another table with columns",
+            ) from None
+        return _completed(recorded), True
+    out = frame.select(pl.col(column).alias(name) for name, column in chosen.items())
+    times = [name for name in ("time", "reward_time") if name in chosen and out[name].dtype != TIME]
+    out = typed(out.with_columns(_time(out[name]) for name in times))
+    if "arms" not in chosen:
+        out = out.with_columns(_offered(out, chosen, arms))
+    if context:
+        shared = pl.concat_list(pl.col(column).cast(pl.Float64) for column in context).alias("context")
+        out = out.with_columns(frame.select(shared)["context"])
+    return _completed(out), False
+
+
+def _chosen(frame: pl.DataFrame, columns: Mapping[str, str] | None, context: Sequence[str]) -> dict[str, str]:
+    """Name in a log -> name in the table."""
+    if columns is not None and not isinstance(columns, Mapping):
+        raise ArgumentError("columns", f"must map names in a log to names in the table, got {short(columns)}")
+    if isinstance(context, str) or not isinstance(context, Sequence):
+        raise ArgumentError("context", f"must be a list of columns, got {short(context)}")
     chosen = {name: name for name in COLUMNS if name in frame.columns} | dict(columns or {})
     for name, column in chosen.items():
         if name not in COLUMNS:
@@ -47,29 +92,24 @@ def from_table(
             raise ArgumentError("context", f"must be numeric columns of the table, got {column!r}")
     if "arm" not in chosen:
         raise ArgumentError("columns", f"must name the column of the arm, got {', '.join(frame.columns)}")
-    if set(frame.columns) >= RECORDED and not columns:
-        return _recorded(frame)
-    out = frame.select(pl.col(column).alias(name) for name, column in chosen.items())
-    out = out.with_columns(pl.col("arm").cast(pl.String))
-    if "arms" not in chosen:
-        out = out.with_columns(_offered(out, chosen, arms))
-    if context:
-        shared = pl.concat_list(pl.col(column).cast(pl.Float64) for column in context).alias("context")
-        out = out.with_columns(frame.select(shared)["context"])
-    return _completed(out)
+    return chosen
 
 
 def _offered(out: pl.DataFrame, chosen: Mapping[str, str], arms: Sequence[str] | None) -> pl.Series:
     """The arms on offer in every row, where no column has them."""
     if arms is None:
         found = out["arm"].drop_nulls().unique().to_list()
-        whole = all(name.lstrip("-").isdigit() for name in found)
+        whole = all(_WHOLE.fullmatch(name) for name in found)
         known = sorted(found, key=int) if whole else sorted(found)
         if "probabilities" in chosen and whole:
             widths = out["probabilities"].list.len().drop_nulls().unique().to_list()
             known = [str(place) for place in range(widths[0])] if len(widths) == 1 else known
     else:
+        if isinstance(arms, str) or not isinstance(arms, Sequence) or not len(arms):
+            raise ArgumentError("arms", f"must be a list of names, got {short(arms)}")
         known = [str(name) for name in arms]
+        if len(set(known)) < len(known):
+            raise ArgumentError("arms", f"must be names that differ, got {short(arms)}")
     return pl.Series("arms", [known], dtype=pl.List(pl.String)).new_from_index(0, out.height)
 
 
@@ -82,7 +122,6 @@ def _recorded(frame: pl.DataFrame) -> pl.DataFrame:
             f"must have the decisions of one policy in one run, got {groups}; filter the table first "
             "(on the command line: --where policy=NAME --where run=0)",
         )
-    frame = frame.sort("step")
     places = pl.int_ranges(pl.col("n_arms")).cast(pl.List(pl.String))
     out = frame.with_columns(places.alias("arms"), pl.col("arm").cast(pl.String))
     lists = [
@@ -95,8 +134,8 @@ def _recorded(frame: pl.DataFrame) -> pl.DataFrame:
         kept = kept.group_by("__row", maintain_order=True).agg("arms", *lists)
         out = out.with_columns(kept[name] for name in ("arms", *lists))
     have = [name for name in COLUMNS if name in out.columns]
-    sequence = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("sequence")
-    return _completed(out.select(*have).with_columns(sequence))
+    sequence = pl.col("step").rank("ordinal").cast(pl.Int64).alias("sequence")
+    return typed(out.with_columns(sequence).select(*dict.fromkeys([*have, "sequence"])))
 
 
 def _completed(out: pl.DataFrame) -> pl.DataFrame:
@@ -106,8 +145,6 @@ def _completed(out: pl.DataFrame) -> pl.DataFrame:
         made.append(pl.int_range(pl.len()).cast(pl.String).alias("event_id"))
     if "sequence" not in out.columns:
         made.append(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("sequence"))
-    times = [name for name in ("time", "reward_time") if name in out.columns and out[name].dtype != TIME]
-    made += [_time(out[name]).alias(name) for name in times]
     out = out.with_columns(made)
     missing = [
         pl.lit(None, dtype=kind).alias(name) for name, kind in COLUMNS.items() if name not in out.columns
@@ -125,18 +162,45 @@ def _completed(out: pl.DataFrame) -> pl.DataFrame:
         )
         out = out.with_row_index("__row").join(own, on="__row", how="left", maintain_order="left")
         out = out.with_columns(pl.col("probability").fill_null(pl.col("__own"))).drop("__row", "__own")
-    return check_log(out.select(*COLUMNS))
+    return out.select(*COLUMNS)
 
 
 def _time(values: pl.Series) -> pl.Series:
     """Times as the log has them: text in ISO form, Unix seconds, or dates; without a zone they are UTC."""
-    if values.dtype == pl.String:
-        return values.str.to_datetime(time_unit="us", time_zone="UTC")
-    if values.dtype.is_numeric():
-        return (values * 1e6).round().cast(pl.Int64).cast(TIME)
-    if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone is not None:
-        return values.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
-    return values.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+
+    def read(part: pl.Series) -> pl.Series:
+        if part.dtype == pl.String:
+            return part.str.to_datetime(time_unit="us", time_zone="UTC")
+        if part.dtype.is_numeric():
+            if not part.is_between(-FARTHEST, FARTHEST).all():
+                raise pl.exceptions.ComputeError("too far away")
+            return (part * 1e6).round().cast(pl.Int64).cast(TIME)
+        if isinstance(part.dtype, pl.Datetime) and part.dtype.time_zone is not None:
+            return part.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+        if part.dtype == pl.Boolean:
+            raise pl.exceptions.ComputeError("no time")
+        return part.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+
+    def sound(part: pl.Series) -> bool:
+        try:
+            return part.null_count() == len(part) or read(part) is not None
+        except pl.exceptions.PolarsError:
+            return False
+
+    if values.dtype == pl.Null:
+        return values.cast(TIME)
+    if not sound(values):
+        at = first_broken(values, sound)
+        if values.dtype == pl.String:  # all in the form of the first
+            with suppress(pl.exceptions.PolarsError):
+                loose = values.str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+                at = int((loose.is_null() & values.is_not_null()).arg_max() or 0)
+        got = short(values.slice(at, 1).to_list()[0])
+        raise ArgumentError(
+            "log",
+            f"row {at} must have a time in ISO form or in seconds since 1970 in column {values.name!r}, got {got}",
+        )
+    return read(values) if values.null_count() < len(values) else values.cast(pl.Null).cast(TIME)
 
 
 def _frame(table: Any) -> pl.DataFrame:
@@ -148,8 +212,10 @@ def _frame(table: Any) -> pl.DataFrame:
         if hasattr(table, "to_dict") and hasattr(table, "columns"):  # pandas, without its helpers
             return pl.DataFrame({str(name): table[name].to_list() for name in table.columns})
         return pl.DataFrame(table)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise ArgumentError("table", f"must be a table of named columns ({error})") from None
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise ArgumentError(
+            "table", f"must be a table of named columns, got {short(table)} ({first_line(error)})"
+        ) from None
 
 
 def crossed(log: pl.DataFrame) -> pl.DataFrame:
@@ -165,6 +231,7 @@ def crossed(log: pl.DataFrame) -> pl.DataFrame:
         >>> sb.logs.crossed(log)["features"][0].to_list()
         [[31.0, 1.0, 0.0, 0.0], [0.0, 0.0, 31.0, 1.0]]
     """
+    log = check_log(log)
     if log["context"].null_count():
         raise ArgumentError("log", "must have a context in every row")
     places = {

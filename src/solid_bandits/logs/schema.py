@@ -1,12 +1,21 @@
 """The columns of a log: one row per decision."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from solid_bandits import _check
+from solid_bandits.setting import LARGEST_FEATURE, LARGEST_REWARD
 
+SLACK = 1e-6
+"""By which the probabilities of a row may miss a sum of 1."""
+SAME = 1e-4
+"""By which share the probability of an arm may differ where a row has it twice: what is rounded in between."""
+_AT_ONCE = 50_000
+"""Rows that are checked together: memory does not grow with a log."""
 TIME = pl.Datetime("us", "UTC")
 
 COLUMNS: dict[str, Any] = {
@@ -43,6 +52,11 @@ def empty() -> pl.DataFrame:
 
 def check_log(table: pl.DataFrame, name: str = "log") -> pl.DataFrame:
     """The table with exactly the columns of a log; a ValueError unless it has them and sound rows."""
+    if not isinstance(table, pl.DataFrame):
+        raise ValueError(
+            f"{name} must be a polars DataFrame with the columns of a log, got {_check.short(table)}; "
+            "use logs.from_table"
+        )
     if set(table.columns) != set(COLUMNS):
         missing = sorted(set(COLUMNS) - set(table.columns))
         other = sorted(set(table.columns) - set(COLUMNS))
@@ -50,38 +64,192 @@ def check_log(table: pl.DataFrame, name: str = "log") -> pl.DataFrame:
             f"{name} must have the columns of a log, got {'none of ' + ', '.join(missing) if missing else ''}"
             f"{' and ' if missing and other else ''}{'also ' + ', '.join(other) if other else ''}; use logs.from_table"
         )
-    try:
-        result = table.select(pl.col(column).cast(kind) for column, kind in COLUMNS.items())
-    except pl.exceptions.PolarsError as error:
-        raise ValueError(f"{name} must have the types of a log ({str(error).splitlines()[0]})") from None
+    result = typed(table.select(*COLUMNS), name)
     check_rows(result, name)
     return result
 
 
-def check_rows(table: pl.DataFrame, name: str = "log") -> None:
-    """Raise a ValueError that names the first row that cannot be."""
+def typed(table: pl.DataFrame, name: str = "log", first: int = 0) -> pl.DataFrame:
+    """Columns of a log in their types; a ValueError names the column, and the row where one has another.
+
+    Args:
+        table: some columns of a log.
+        name: what it is called in messages.
+        first: the number of its first row.
+    """
+    changed = [
+        _cast(column, COLUMNS[column.name], name, first)
+        for column in table
+        if column.dtype != COLUMNS[column.name]
+    ]
+    return table.with_columns(changed)
+
+
+def _cast(values: pl.Series, kind: Any, name: str, first: int) -> pl.Series:
+    words = _words(kind)
+    inner: Any = values.dtype
+    wanted = kind
+    while isinstance(wanted, pl.List) and isinstance(inner, pl.List | pl.Array):
+        inner, wanted = inner.inner, wanted.inner
+    plain = isinstance(inner, pl.Null)
+    # What polars would turn into numbers, or lists of one, as well.
+    if isinstance(wanted, pl.List) or inner.is_nested() or isinstance(inner, pl.Object):
+        plain = plain or values.null_count() == len(values)
+    elif wanted in (pl.Float64, pl.Int64):
+        plain = plain or inner.is_numeric() or inner in (pl.Boolean, pl.String)
+    elif wanted == TIME:
+        plain = plain or inner in (pl.String, pl.Date) or isinstance(inner, pl.Datetime)
+    else:
+        plain = True
+    if not plain:
+        raise ValueError(f"{name} must have {words} in its column {values.name!r}, got {values.dtype}")
+
+    def sound(part: pl.Series) -> bool:
+        try:
+            found = part.cast(kind)
+        except pl.exceptions.PolarsError:
+            return False
+        return kind != pl.Int64 or not inner.is_float() or bool((found == part).all())
+
+    if not sound(values):
+        at = first_broken(values, sound)
+        got = _check.short(values.slice(at, 1).to_list()[0])
+        raise ValueError(f"{name} row {first + at} must have {words} in column {values.name!r}, got {got}")
+    return values.cast(kind)
+
+
+def _words(kind: Any) -> str:
+    if isinstance(kind, pl.List):
+        return f"lists of {_words(kind.inner).removeprefix('a ')}" + ("s" if kind.inner == pl.Float64 else "")
+    if kind == TIME:
+        return "a time"
+    return {
+        pl.Float64: "a number",
+        pl.Int64: "a whole number",
+        pl.String: "text",
+        pl.Boolean: "true or false",
+    }[kind]
+
+
+def first_broken(values: pl.Series, sound: Callable[[pl.Series], bool]) -> int:
+    """The first place of a column that is not sound, by halves: the whole is not."""
+    low, high = 0, len(values)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if sound(values.slice(low, middle - low)):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def check_rows(table: pl.DataFrame, name: str = "log", first: int = 0) -> None:
+    """Raise a ValueError that names a row that cannot be, `first` being the number of the first row."""
+    for start in range(0, table.height, _AT_ONCE):
+        _check_part(table.slice(start, _AT_ONCE), name, first + start)
+
+
+def _check_part(table: pl.DataFrame, name: str, first: int) -> None:
     offered = pl.col("arms").list.len()
+    summed = pl.col("probabilities").list.sum()
     rules = [
-        ("must have an arm", pl.col("arm").is_null()),
-        ("must have its arm among its arms", ~pl.col("arms").list.contains(pl.col("arm"))),
-        ("must have each of its arms once", pl.col("arms").list.n_unique() != offered),
-        ("must have a probability for each arm", pl.col("probabilities").list.len() != offered),
-        ("must have features for each arm", pl.col("features").list.len() != offered),
-        ("must have a finite reward", ~pl.col("reward").is_finite()),
-        ("must have a probability from 0 to 1", ~pl.col("probability").is_between(0, 1 + 1e-9)),
+        ("arm", "must have an arm", pl.col("arm").is_null()),
+        ("arms", "must have its arm among its arms", ~pl.col("arms").list.contains(pl.col("arm"))),
+        ("arms", "must have each of its arms once", pl.col("arms").list.n_unique() != offered),
         (
+            "probabilities",
+            "must have a probability for each arm",
+            pl.col("probabilities").list.len() != offered,
+        ),
+        ("features", "must have features for each arm", pl.col("features").list.len() != offered),
+        (
+            "reward",
+            f"must have a finite reward of at most {LARGEST_REWARD:g} in size",
+            ~pl.col("reward").is_between(-LARGEST_REWARD, LARGEST_REWARD),
+        ),
+        (
+            "probability",
+            "must have a probability from 0 to 1",
+            ~pl.col("probability").is_between(0, 1 + 1e-9),
+        ),
+        (
+            "probabilities",
             "must have probabilities that sum to 1",
-            ((pl.col("probabilities").list.sum() - 1).abs() > 1e-6)
-            | (pl.col("probabilities").list.min() < 0),
+            ((summed - 1).abs() > SLACK) | (pl.col("probabilities").list.min() < 0),
         ),
     ]
-    flags = [broken.fill_null(False).alias(str(place)) for place, (_, broken) in enumerate(rules)]
-    found = table.select(flag.any() for flag in flags).row(0) if table.height else ()
+    flags = [broken.fill_null(False).alias(str(place)) for place, (_, _, broken) in enumerate(rules)]
+    found = table.select(flag.any() for flag in flags).row(0)
     for place, broken in enumerate(found):
         if broken:
             at = table.select(flags[place].arg_true()).item(0, 0)
-            event = table["event_id"][at]
-            raise ValueError(f"{name} row {at} (event_id {event!r}) {rules[place][0]}")
+            column, complaint, _ = rules[place]
+            _refuse(table, name, first, at, complaint, "" if column == "arm" else table[column][at])
+    for column, complaint, limit in (
+        ("arms", "must have no null among its arms", None),
+        ("probabilities", "must have no null among its probabilities", None),
+        ("features", f"must have finite features of at most {LARGEST_FEATURE:g} in size", LARGEST_FEATURE),
+        ("context", f"must have a finite context of at most {LARGEST_FEATURE:g} in size", LARGEST_FEATURE),
+    ):
+        if not _are_sound(table[column], limit):
+            at = first_broken(table[column], lambda part, limit=limit: _are_sound(part, limit))  # type: ignore[misc]
+            _refuse(table, name, first, at, complaint, _culprit(table[column][at], limit))
+    _check_own(table, name, first)
+
+
+def _refuse(table: pl.DataFrame, name: str, first: int, at: int, complaint: str, got: Any) -> None:
+    said = "" if isinstance(got, str) else f", got {_check.short(_plain(got))}"
+    raise ValueError(f"{name} row {first + at} (event_id {table['event_id'][at]!r}) {complaint}{said}")
+
+
+def _plain(value: Any) -> Any:
+    return value.to_list() if isinstance(value, pl.Series) else value
+
+
+def _are_sound(lists: pl.Series, limit: float | None) -> bool:
+    """Whether lists, or lists of lists, have numbers within the limit alone, and no null."""
+    flat, outermost = lists, True
+    while isinstance(flat.dtype, pl.List):
+        if flat.null_count():
+            if not outermost:
+                return False
+            flat = flat.drop_nulls()
+        lengths = flat.list.len()
+        flat = flat if len(flat) and lengths.min() else flat.filter(lengths > 0)
+        flat, outermost = flat.explode(), False
+    return not flat.null_count() and (limit is None or bool(flat.is_between(-limit, limit).all()))
+
+
+def _culprit(value: Any, limit: float | None) -> Any:
+    """The first value in a list, or in one of its lists, that is not sound."""
+    for one in _plain(value):
+        if isinstance(one, list):
+            inner = _culprit(one, limit)
+            if not isinstance(inner, list):
+                return inner
+        elif one is None or (limit is not None and not -limit <= one <= limit):
+            return one
+    return _plain(value)
+
+
+def _check_own(table: pl.DataFrame, name: str, first: int) -> None:
+    """Refuse a probability of the chosen arm that is not the one which the probabilities of all arms have for it."""
+    known = pl.all_horizontal(pl.col("arms", "probabilities", "probability").is_not_null())
+    both = table.select("arms", "arm", "probabilities", "probability").with_row_index("row").filter(known)
+    if not both.height:
+        return
+    lengths = both["arms"].list.len().to_numpy()
+    chosen = both["arm"].gather(np.repeat(np.arange(both.height), lengths))
+    own = both["probabilities"].explode().filter(both["arms"].explode() == chosen).to_numpy()
+    given = both["probability"].to_numpy()
+    differ = np.abs(own - given) > SAME * np.maximum(own, given)
+    if differ.any():
+        at = int(differ.argmax())
+        row = both["row"][at]
+        raise ValueError(
+            f"{name} row {first + row} (event_id {table['event_id'][row]!r}) must have the probability that its arm "
+            f"has among its probabilities, {own[at]:g}, got {given[at]:g}"
+        )
 
 
 def microseconds(name: str, value: datetime | float) -> int:

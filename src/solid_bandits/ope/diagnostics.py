@@ -1,12 +1,16 @@
 """Whether a log can tell about a policy: weights, effective sample size, support."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from solid_bandits import _words
 from solid_bandits._check import ArgumentError
 from solid_bandits._types import Plain
+from solid_bandits.live.bandit import Bandit
+from solid_bandits.ope.rows import Reader
+from solid_bandits.ope.targets import learnt_events
 from solid_bandits.ope.terms import Found
 
 SMALL = 100
@@ -50,6 +54,19 @@ def diagnostics(found: Found) -> Plain:
         "smallest probability of a chosen arm": float(terms.propensity.min()),
         "rows that the policy might have played": float((terms.matched > 0).mean()),
     }
+
+
+def seen_before(log: Any, policy: Any, reader: Reader) -> list[str]:
+    """A word on a policy that is known to have learnt from rewards of this log: a bandit, or an agent of one."""
+    owner = log if isinstance(log, Bandit) and policy is log.agent else policy
+    known = learnt_events(owner)
+    shared = int(reader.rewarded().is_in(list(known)).sum() or 0) if known else 0
+    if not shared:
+        return []
+    return [
+        f"the policy has learnt from {_words.count(shared, 'reward')} of this log, at the least: it knows their noise, "
+        "and looks better than it is; evaluate it on rows that came later, or a policy of sb.ope.fitted on the rest"
+    ]
 
 
 def cautions(found: Found, numbers: Plain) -> list[str]:

@@ -1,5 +1,6 @@
 """`evaluate`: a policy's value from the log of another, by several estimators."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,18 +9,19 @@ import numpy as np
 import polars as pl
 
 from solid_bandits import _check
-from solid_bandits._check import ArgumentError
+from solid_bandits._check import ArgumentError, short
 from solid_bandits._types import Floats, Plain
 from solid_bandits.ope import estimators as of
 from solid_bandits.ope.adaptive import cadr
 from solid_bandits.ope.anytime import anytime, path
-from solid_bandits.ope.diagnostics import cautions, check_support, diagnostics
+from solid_bandits.ope.diagnostics import cautions, check_support, diagnostics, seen_before
 from solid_bandits.ope.estimators import Value
 from solid_bandits.ope.models import as_model
-from solid_bandits.ope.retraced import check_new, retraced_cadr
+from solid_bandits.ope.retraced import Asked, check_new, retraced_cadr
 from solid_bandits.ope.rows import Reader, Rows
 from solid_bandits.ope.targets import Target, as_target
 from solid_bandits.ope.terms import Found, collect
+from solid_bandits.setting import LARGEST_REWARD
 
 ESTIMATORS = {
     "replay": "mean reward of the rows in which the policy agrees with a uniform logger",
@@ -36,6 +38,7 @@ ESTIMATORS = {
 FIXED, LEARNING = "fixed", "learning"
 RESAMPLED = ("replay", "ips", "snips", "dr")
 NO_INTERVAL = "no interval: the logger learns"
+NO_NUMBER = "no interval: it is too wide for a number"
 
 
 @dataclass(frozen=True)
@@ -105,17 +108,18 @@ def evaluate(
 
     Args:
         log: a log (`sb.logs`), a file of one, a `Bandit`, recorded decisions, or a table from elsewhere.
-        policy: what is evaluated, and does not learn from the log: an `Agent` or a `Bandit` as it is, a function of the
+        policy: the policy to evaluate; it is not updated. An `Agent` or a `Bandit` as it is, a function of the
             features (arms, dim) and the names of the arms that returns their probabilities or the place of one, one
             list of probabilities per row of the log, `"uniform"`, or `"always:ARM"`.
         estimators: some of `ESTIMATORS`; None is all that apply.
         logger: `learning` where the logger learnt from what it logged: only `cadr` and `anytime` then have intervals.
             `fixed` where it did not: randomised trials, A/B tests. A new `Bandit` made as the logger was (policy,
-            settings, seed) is led through the log, its probabilities are checked, and `cadr` is the paper's.
+            settings, seed) is replayed on the log, its probabilities are checked, and `cadr` is the paper's.
         model: of the rewards, for the direct and doubly robust estimators: `linear`, a ridge regression walked through
             the log; a function of features that returns the expected reward of each arm, not fitted on this log; one
             list per row of the log; or None.
-        reward_range: the least and the largest reward there can be, for `anytime`; taken to be (0, 1) where all are.
+        reward_range: the least and the largest reward there can be, for `anytime`; defaults to (0, 1) if all
+            rewards lie in it.
         missing_reward: what a decision without a reward earned; None leaves it out.
         confidence: the level of the intervals.
         bootstrap: how many samples the intervals of replay, ips, snips and dr are made from; 0 for Student's. Only for
@@ -150,13 +154,15 @@ def evaluate(
     if samples and logger == LEARNING:
         raise ArgumentError("bootstrap", "must be 0 for a logger that learns: its rows depend on each other")
     if missing_reward is not None:
-        _check.number("missing_reward", missing_reward)
+        _check.number("missing_reward", missing_reward, least=-LARGEST_REWARD, most=LARGEST_REWARD)
     weighted = asked != ["dm"]
     reader = Reader(log, columns, context, missing_reward)
     ends = _range(reward_range)
     bounded = ends if ends is not None else ((0.0, 1.0) if "anytime" in asked else None)
-    target, kept = _remembering(as_target(policy)) if tracer is not None else (as_target(policy), [])
-    found = collect(reader, target, as_model(model), bounded, weighted)
+    target, kept = as_target(policy, reader.height), dict[int, Asked]()
+    if tracer is not None:
+        target = _remembering(target, kept)
+    found = collect(reader, target, as_model(model, reader.height), bounded, weighted)
     if weighted:
         check_support(found)
     within = bounded is not None and _within(found, bounded)
@@ -166,7 +172,7 @@ def evaluate(
     rng = np.random.default_rng(seed)
     for name in asked:
         if name == "cadr" and tracer is not None:
-            value = retraced_cadr(found.terms, kept, reader.table(), tracer, level)
+            value = retraced_cadr(found.terms, kept, reader, tracer, level)
         else:
             value = _estimate(found, name, level, bounded if within else None, threshold, strength)
         if estimators is not None and value.value is None:
@@ -176,11 +182,11 @@ def evaluate(
             value = value._replace(low=low, high=high, interval="bootstrap")
         if logger == LEARNING and value.low is not None and name not in ("cadr", "anytime"):
             value = value._replace(low=None, high=None, interval="", note=_joined(value.note, NO_INTERVAL))
-        rows.append({"estimator": name, **value._asdict()})
+        rows.append({"estimator": name, **_finite(name, value)._asdict()})
     kinds = {"estimator": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
     table = pl.DataFrame(rows, schema=kinds | {"interval": pl.String, "note": pl.String})
     numbers = diagnostics(found) if weighted else {"rows": len(found.terms.reward)}
-    said = cautions(found, numbers) if weighted else []
+    said = seen_before(log, policy, reader) + (cautions(found, numbers) if weighted else [])
     if "anytime" in asked and within and ends is None:
         said.append("all rewards are within [0, 1], and the anytime-valid bounds take it that they must be")
     traced = _path(found, level, bounded) if "anytime" in asked and within and bounded is not None else None
@@ -218,16 +224,28 @@ def _estimate(
     return simple[name](terms, level)
 
 
-def _remembering(target: Target) -> tuple[Target, list[Floats]]:
-    """The target, and a list that its probabilities are added to, row by row."""
-    kept: list[Floats] = []
+def _remembering(target: Target, kept: dict[int, Asked]) -> Target:
+    """The target, which adds what it was asked to `kept`, by the numbers of the rows."""
 
     def asked(rows: Rows) -> Floats:
         found = target(rows)
-        kept.extend(own[:count].copy() for own, count in zip(found, rows.counts, strict=True))
+        for number, own, count, reward in zip(rows.where, found, rows.counts, rows.reward, strict=True):
+            kept[int(number)] = Asked(len(kept), own[:count].copy(), float(reward))
         return found
 
-    return Target(asked), kept
+    return Target(asked)
+
+
+def _finite(name: str, value: Value) -> Value:
+    """The value, if it is a number; without its interval where that is none."""
+    if value.value is not None and not math.isfinite(value.value):
+        raise ArgumentError(
+            "log",
+            f"cannot answer: {name} is {value.value:g}, as rewards, features or weights are too large; use other units",
+        )
+    if not all(end is None or math.isfinite(end) for end in (value.low, value.high)):
+        return value._replace(low=None, high=None, interval="", note=_joined(value.note, NO_NUMBER))
+    return value
 
 
 def _path(found: Found, level: float, ends: tuple[float, float]) -> pl.DataFrame:
@@ -249,15 +267,18 @@ def _range(given: tuple[float, float] | None) -> tuple[float, float] | None:
     try:
         low, high = (float(end) for end in given)
     except (TypeError, ValueError):
-        raise ArgumentError("reward_range", f"must be two numbers, got {given!r}") from None
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise ArgumentError("reward_range", f"must be two finite numbers, the smaller first, got {given!r}")
+        raise ArgumentError("reward_range", f"must be two numbers, got {short(given)}") from None
+    if not -LARGEST_REWARD <= low < high <= LARGEST_REWARD:
+        raise ArgumentError(
+            "reward_range",
+            f"must be two finite numbers of at most {LARGEST_REWARD:g} in size, the smaller first, got {short(given)}",
+        )
     return low, high
 
 
 def _listed(names: Sequence[str]) -> list[str]:
-    if isinstance(names, str) or not names:
-        raise ArgumentError("estimators", f"must be a list of names, got {names!r}")
+    if not isinstance(names, list | tuple) or not names:
+        raise ArgumentError("estimators", f"must be a list of names, got {short(names)}")
     return list(names)
 
 

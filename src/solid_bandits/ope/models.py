@@ -5,12 +5,15 @@ itself or from what came after it. Logs of a policy that learns allow nothing el
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from solid_bandits._check import ArgumentError
+from solid_bandits._check import ArgumentError, short
 from solid_bandits._compile import jit_allocating
 from solid_bandits._types import Floats, Ints
 from solid_bandits.estimation.estimator import Estimator, observe, write_theta
 from solid_bandits.ope.rows import Rows
+from solid_bandits.ope.targets import by_row, check_lists
+from solid_bandits.setting import LARGEST_REWARD
 
 RIDGE = 1.0
 
@@ -36,23 +39,32 @@ class Given:
 
     def predict(self, rows: Rows, target: Floats) -> Floats:
         """What the function or the lists say."""
-        found = np.zeros(rows.mask.shape)
-        for row, count in enumerate(rows.counts):
-            if callable(self._model):
-                given = rows.features if rows.features is not None else rows.context
-                shown = (
-                    None if given is None else given[row, :count] if rows.features is not None else given[row]
-                )
-                values = np.asarray(self._model(shown), dtype=np.float64)
-            else:
-                values = np.asarray(self._model[rows.where[row]], dtype=np.float64)
-            if values.shape != (count,) or not np.isfinite(values).all():
-                raise ArgumentError(
-                    "model", f"must give {count} finite rewards in row {rows.where[row]}, got {values}"
-                )
-            found[row, :count] = values
+        found = self._called(rows) if callable(self._model) else by_row("model", "rewards", self._model, rows)
+        sound = ((found >= -LARGEST_REWARD) & (found <= LARGEST_REWARD)).all(axis=1)
+        if not sound.all():
+            row = int((~sound).argmax())
+            raise ArgumentError(
+                "model",
+                f"must give finite rewards of at most {LARGEST_REWARD:g} in size, got "
+                f"{short(found[row, : rows.counts[row]].tolist())} in row {rows.where[row]}",
+            )
         self._total += float((target * found).sum())
         self._count += len(found)
+        return found
+
+    def _called(self, rows: Rows) -> Floats:
+        found = np.zeros(rows.mask.shape)
+        for row, count in enumerate(rows.counts):
+            given = rows.features if rows.features is not None else rows.context
+            shown = None if given is None else given[row, :count] if rows.features is not None else given[row]
+            values = np.asarray(self._model(shown))
+            if values.dtype.kind not in "biuf" or values.shape != (count,):
+                raise ArgumentError(
+                    "model",
+                    f"must give {count} rewards in row {rows.where[row]}, one for each arm, got "
+                    f"{short(values.tolist())}",
+                )
+            found[row, :count] = values
         return found
 
     def direct(self) -> float:
@@ -114,14 +126,20 @@ class Walking:
 Model = Nothing | Given | Walking
 
 
-def as_model(model: Any) -> Model:
-    """What `evaluate` takes for a model."""
+def as_model(model: Any, rows: int | None = None) -> Model:
+    """What `evaluate` takes for a model; `rows` is the height of the log, where it is known."""
     if model is None:
         return Nothing()
     if isinstance(model, str):
         if model != "linear":
-            raise ArgumentError("model", f"must be 'linear', a function, predictions or None, got {model!r}")
+            raise ArgumentError(
+                "model", f"must be 'linear', a function, predictions or None, got {short(model)}"
+            )
         return Walking()
+    if isinstance(model, np.ndarray | pl.Series | list | tuple):
+        check_lists("model", model, rows)
+    elif not callable(model):
+        raise ArgumentError("model", f"must be 'linear', a function, predictions or None, got {short(model)}")
     return Given(model)
 
 

@@ -11,9 +11,10 @@ from solid_bandits import logs
 from solid_bandits._check import ArgumentError
 from solid_bandits.agent import Agent
 from solid_bandits.live.file import read as read_bandit
+from solid_bandits.logs.files import DSJSON
 from solid_bandits.ope.fitted import fitted
 from solid_bandits.ope.rows import Reader
-from solid_bandits.ope.targets import as_target
+from solid_bandits.ope.targets import Loaded, as_target
 from solid_bandits.policies.contract import DecisionPolicy
 from solid_bandits.policies.naming import by_name
 
@@ -66,6 +67,8 @@ def rows_where(path: Path, conditions: Sequence[str]) -> pl.DataFrame:
             raise ArgumentError("where", f"must look like run=0, got {condition!r}")
         if name not in table.columns:
             raise ArgumentError("where", f"must name one of {', '.join(table.columns)}, got {condition!r}")
+        if table[name].dtype.is_nested():
+            raise ArgumentError("where", f"must name a column without lists, got {condition!r}")
         words = table[name].cast(pl.String)
         if value not in words:
             known = ", ".join(map(str, words.unique(maintain_order=True).head(5)))
@@ -75,8 +78,14 @@ def rows_where(path: Path, conditions: Sequence[str]) -> pl.DataFrame:
 
 
 def _column(source: pl.DataFrame | Path, name: str) -> pl.Series:
-    table = source if isinstance(source, pl.DataFrame) else _table(source)
-    if name not in table.columns or not isinstance(table[name].dtype, pl.List):
+    """A column, with the rows and in the order in which `Reader` numbers them."""
+    if isinstance(source, pl.DataFrame):
+        table = source
+    elif source.is_dir() or source.suffix in DSJSON:
+        table = logs.read(source)
+    else:
+        table = _table(source)
+    if name not in table.columns or not isinstance(table[name].dtype, pl.List | pl.Array):
         raise ArgumentError("policy", f"must name a column of lists of probabilities, got {name!r}")
     return table[name]
 
@@ -91,7 +100,9 @@ def _table(path: Path) -> pl.DataFrame:
         ) from None
 
 
-def _loaded(path: Path) -> Agent:
+def _loaded(path: Path) -> Agent | Loaded:
     if zipfile.is_zipfile(path):
-        return Agent._restored(read_bandit(path).agent)
+        content = read_bandit(path)
+        learnt = [record.event_id for record in content.records if record.reward is not None]
+        return Loaded(Agent._restored(content.agent), learnt)
     return Agent.load(path)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solid_bandits import _check
-from solid_bandits._check import ArgumentError
+from solid_bandits._check import ArgumentError, short
 from solid_bandits._types import Floats
 from solid_bandits.agent import Agent
 from solid_bandits.ope.estimators import Value
@@ -83,8 +83,8 @@ def replay(
     """
     level = _check.number("confidence", confidence, above=0, below=1)
     if not isinstance(agent, Agent) or isinstance(agent._compiled, PlainAgent):
-        raise ArgumentError("agent", f"must be an Agent of a compiled policy, got {agent!r}")
-    rng = np.random.default_rng(seed)
+        raise ArgumentError("agent", f"must be an Agent of a compiled policy, got {short(agent)}")
+    rng = np.random.default_rng(_check.integer("seed", seed, least=0))
     reader = Reader(log, columns, context)
     least = _least(Reader(log, columns, context))
     rewards: list[float] = []

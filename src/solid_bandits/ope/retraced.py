@@ -15,13 +15,13 @@ logged ones, which also checks the log. σ is estimated anew whenever the log ha
 
 import copy
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from scipy.special import ndtri
 
-from solid_bandits._check import ArgumentError
+from solid_bandits._check import ArgumentError, short
 from solid_bandits._types import Bools, Floats, Ints
 from solid_bandits.agent import Agent
 from solid_bandits.decision import Decision
@@ -30,6 +30,7 @@ from solid_bandits.live.replaying import Row, history
 from solid_bandits.ope.adaptive import NO_VARIANCE
 from solid_bandits.ope.estimators import Value, dr_terms
 from solid_bandits.ope.models import RIDGE
+from solid_bandits.ope.rows import Reader
 from solid_bandits.ope.terms import Terms
 
 FIRST = 50
@@ -44,18 +45,32 @@ def check_new(bandit: Bandit) -> Agent:
     """A copy of the agent of a bandit that has done nothing yet."""
     if not isinstance(bandit, Bandit) or bandit.decisions:
         raise ArgumentError(
-            "logger", f"must be learning, fixed, or a new Bandit made as the logger was, got {bandit!r}"
+            "logger", f"must be learning, fixed, or a new Bandit made as the logger was, got {short(bandit)}"
         )
     return copy.deepcopy(bandit.agent)
 
 
+class Asked(NamedTuple):
+    """What is known of the target in a row of the log that is counted."""
+
+    place: int
+    """Of the row among the terms."""
+    policy: Floats
+    """The target's probabilities of the arms."""
+    reward: float
+    """What it is taken to have earned."""
+
+
 def retraced_cadr(
-    terms: Terms, policy: list[Floats], log: pl.DataFrame, logger: Bandit, level: float
+    terms: Terms, asked: Mapping[int, Asked], reader: Reader, logger: Bandit, level: float
 ) -> Value:
-    """The estimate with the paper's interval; `policy` has the target's probabilities of each row with a reward."""
+    """The estimate with the paper's interval; `asked` has the rows that are counted, by their numbers."""
     if len(terms.reward) <= 2 * FIRST:
         return Value(None, note=f"needs more than {2 * FIRST} rows")
-    inverse = _inverse_sigmas(history(log, logger.agent.dim), policy, check_new(logger))
+    log = reader.table()
+    numbers = dict(zip(log["event_id"].to_list(), reader.numbers().tolist(), strict=True))
+    by_event = {event: asked[number] for event, number in numbers.items() if number in asked}
+    inverse = _inverse_sigmas(history(log, logger.agent.dim), by_event, check_new(logger))
     values, used = dr_terms(terms), inverse > 0
     total = float(inverse.sum())
     if total == 0:
@@ -69,20 +84,20 @@ class Past:
     """Earlier rows, evenly thinned, and the reward model of all of them."""
 
     def __init__(self, dim: int) -> None:
-        self.rows: list[tuple[Row, Floats, float]] = []
+        self.rows: list[tuple[Row, Asked]] = []
         self._every, self._seen = 1, 0
         self._gram, self._sums = RIDGE * np.eye(dim + 1), np.zeros(dim + 1)
 
-    def add(self, row: Row, policy: Floats, propensity: float) -> None:
+    def add(self, row: Row, asked: Asked) -> None:
         """One more row, with its reward."""
         if self._seen % self._every == 0:
-            self.rows.append((row, policy, propensity))
+            self.rows.append((row, asked))
             if len(self.rows) >= 2 * KEPT:
                 self.rows, self._every = self.rows[::2], 2 * self._every
         self._seen += 1
         described = np.append(row.features[row.place], 1.0)
         self._gram += np.outer(described, described)
-        self._sums += row.values["reward"] * described
+        self._sums += asked.reward * described
 
     def variance(self, agent: Agent) -> float:
         """σ² of the next row's term, by the logger as it is now."""
@@ -92,46 +107,50 @@ class Past:
         theta = np.linalg.solve(self._gram, self._sums)
         q = features @ theta[:-1] + theta[-1]
         every = np.arange(len(self.rows))
-        place = np.array([row.place for row, _, _ in self.rows])
-        reward = np.array([row.values["reward"] for row, _, _ in self.rows])
-        before = np.array([propensity for _, _, propensity in self.rows])
+        place = np.array([row.place for row, _ in self.rows])
+        reward = np.array([asked.reward for _, asked in self.rows])
+        before = np.array([row.values["probabilities"][row.place] for row, _ in self.rows])
         now = asked[every, place]
         target = np.zeros(mask.shape)
-        target[mask] = np.concatenate([policy for _, policy, _ in self.rows])
+        target[mask] = np.concatenate([asked.policy for _, asked in self.rows])
         weight = np.divide(target[every, place], now, out=np.zeros(len(now)), where=now > 0)
         values = weight * (reward - q[every, place]) + (target * q * mask).sum(axis=1)
         ratio = now / before
         return float((ratio * values**2).mean() - (ratio * values).mean() ** 2)
 
     def _offers(self) -> tuple[Floats, Ints, Bools]:
-        counts = np.array([len(row.features) for row, _, _ in self.rows])
+        counts = np.array([len(row.features) for row, _ in self.rows])
         mask = np.arange(counts.max()) < counts[:, None]
         features = np.zeros((*mask.shape, self.rows[0][0].features.shape[1]))
-        features[mask] = np.concatenate([row.features for row, _, _ in self.rows])
+        features[mask] = np.concatenate([row.features for row, _ in self.rows])
         return features, counts, mask
 
 
-def _inverse_sigmas(events: Any, policy: list[Floats], agent: Agent) -> Floats:
-    """1 / σ_t of each row with a reward; 0 for the first ones."""
+def _inverse_sigmas(events: Any, asked: Mapping[str, Asked], agent: Agent) -> Floats:
+    """1 / σ_t of each row that is counted, at its place among the terms; 0 for the first ones.
+
+    A row without a reward is decided again like any other, and the agent learns nothing from it. It is counted only
+    where it is taken to have earned something.
+    """
     past = Past(agent.dim)
-    inverse = np.zeros(len(policy))
+    inverse = np.zeros(len(asked))
     count, due, current = 0, FIRST, 0.0
     for row, reward in events:
         if reward is not None:
             features = row.features[row.place]
             agent.learn(Decision(row.place, None, None, False, features, None, row.numbered), reward)
             continue
-        rewarded = row.values["reward"] is not None
-        if rewarded and count >= due:
+        own = asked.get(row.values["event_id"])
+        if own is not None and count >= due:
             variance = past.variance(agent)
             current = 1 / math.sqrt(variance) if variance > 0 else current
             due = math.ceil(max(count + 1, GROWTH * count))
         decision = agent.decide(row.features)
         row.numbered = decision.number
         _check_same(row, decision)
-        if rewarded:
-            inverse[count] = current
-            past.add(row, policy[count], row.values["probability"])
+        if own is not None:
+            inverse[own.place] = current
+            past.add(row, own)
             count += 1
     return inverse
 

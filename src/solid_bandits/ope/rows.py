@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from solid_bandits import logs
+from solid_bandits import _check, logs
 from solid_bandits._check import ArgumentError
+from solid_bandits._files import first_line
 from solid_bandits._types import Bools, Floats, Ints
 from solid_bandits.logs.files import DSJSON, GROUP
-from solid_bandits.logs.schema import COLUMNS, check_rows
+from solid_bandits.logs.foreign import as_log
+from solid_bandits.logs.schema import COLUMNS, check_rows, typed
 
 BLOCK = GROUP
 NEEDED = [
@@ -32,7 +35,7 @@ class Rows(NamedTuple):
     """Decisions with their rewards. Places beyond a row's own arms are empty: False, 0 or -1."""
 
     where: Ints
-    """Their places in the log, shape (rows,)."""
+    """Their row numbers in what was given, whatever order they are read in, shape (rows,)."""
     names: list[str]
     """All arms of the log so far, by their codes."""
     codes: Ints
@@ -58,6 +61,9 @@ class Rows(NamedTuple):
 class Reader:
     """Reads a log, block by block, in the order of its decisions.
 
+    Rows keep the numbers that they have in what was given: columns of probabilities and predictions are found by them.
+    A Parquet file of a log that is in order is read in blocks; one that is not is read whole, to be sorted.
+
     Args:
         source: a log as a table, a file or directory of one, or a `Bandit`; or a table from elsewhere.
         columns: see `logs.from_table`.
@@ -76,57 +82,74 @@ class Reader:
         self.left_out = 0
         """Rows without a reward, so far."""
         self._codes: dict[str, int] = {}
-        self._kinds: set[tuple[bool, ...]] = set()
         self._path: Path | None = None
         self._table: pl.DataFrame | None = None
+        self._numbers: Ints | None = None
         if isinstance(source, str | os.PathLike):
             self._open(Path(source), columns, context)
+        elif isinstance(source, pl.Series | np.ndarray):  # they have a logarithm of this name
+            raise ArgumentError("log", f"must be a log, a table or a file, got {_check.short(source)}")
         elif hasattr(source, "log") and callable(source.log):
-            self._table = source.log()
+            self._table = logs.schema.check_log(source.log())
         else:
             self._table = _as_log(source, columns, context)
         if self._table is not None:
-            self._table = self._table.sort("sequence", nulls_last=True, maintain_order=True)
+            self._sort(self._table)
+
+    def _sort(self, table: pl.DataFrame) -> None:
+        self.height = table.height
+        """Rows of the log, with rewards or without."""
+        self._table = table
+        if table["sequence"].is_sorted(nulls_last=True):
+            return
+        numbered = table.with_row_index("__row").sort("sequence", nulls_last=True, maintain_order=True)
+        self._numbers = numbered["__row"].to_numpy().astype(np.int64)
+        self._table = numbered.drop("__row")
 
     def _open(self, path: Path, columns: Mapping[str, str] | None, context: Sequence[str]) -> None:
-        plain = path.suffix == ".csv" or path.suffix in DSJSON or path.is_dir()
-        try:
-            if not plain and set(pl.scan_parquet(path).collect_schema()) == set(COLUMNS):
-                self._path = path  # read in blocks
-                return
-            if plain and path.suffix != ".csv":
-                self._table = logs.read(path)
+        if path.is_dir() or path.suffix in DSJSON:
+            self._table = logs.read(path)
+            return
+        table: pl.DataFrame | None = None
+        with _readable(path):
+            if path.suffix == ".csv":
+                table = pl.read_csv(path)
+            elif set(pl.scan_parquet(path).collect_schema()) != set(COLUMNS) or columns:
+                table = pl.read_parquet(path)
             else:
-                table = pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
-                self._table = _as_log(table, columns, context)
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            reason = str(error).splitlines()[0]
-            raise ArgumentError(
-                "log", f"must be a file that can be read, got {str(path)!r} ({reason})"
-            ) from None
+                order = pl.scan_parquet(path).select("sequence").collect()["sequence"]
+                if not order.is_sorted(nulls_last=True):
+                    table = pl.read_parquet(path)
+                self._path, self.height = path, len(order)
+        if table is not None:
+            self._path, self._table = None, _as_log(table, columns, context)
 
     def table(self) -> pl.DataFrame:
-        """The whole log."""
+        """The whole log, in the order of its decisions."""
         if self._table is not None:
             return self._table
         assert self._path is not None
         return logs.read(self._path)
 
+    def numbers(self) -> Ints:
+        """The row numbers of `table`, in what was given."""
+        return np.arange(self.height) if self._numbers is None else self._numbers
+
+    def rewarded(self) -> pl.Series:
+        """The event ids of the rows with rewards."""
+        if self._table is not None:
+            return self._table.filter(pl.col("reward").is_not_null())["event_id"]
+        assert self._path is not None
+        with _readable(self._path):
+            found = pl.scan_parquet(self._path).filter(pl.col("reward").is_not_null()).select("event_id")
+            return found.collect()["event_id"]
+
     def blocks(self) -> Iterator[Rows]:
         """Blocks of at most `BLOCK` rows with rewards."""
-        start, last = 0, -np.inf
-        while True:
+        for start in range(0, self.height, BLOCK):
             table = self._slice(start)
-            if not table.height:
-                return
-            numbers = table["sequence"].drop_nulls()
-            if numbers.len() and (numbers.min() < last or not numbers.is_sorted()):  # type: ignore[operator]
-                raise ArgumentError(
-                    "log", "must be in the order of its sequence numbers; sort it by sequence"
-                )
-            last = numbers.max() if numbers.len() else last  # type: ignore[assignment]
             index = np.arange(start, start + table.height)
-            start += table.height
+            index = index if self._numbers is None else self._numbers[index]
             known = table["reward"].is_not_null().to_numpy()
             if self.missing_reward is not None:
                 table = table.with_columns(pl.col("reward").fill_null(self.missing_reward))
@@ -140,14 +163,19 @@ class Reader:
         if self._table is not None:
             return self._table.slice(start, BLOCK).select(NEEDED)
         assert self._path is not None
-        table = pl.scan_parquet(self._path).select(NEEDED).slice(start, BLOCK).collect()
-        check_rows(table)
+        with _readable(self._path):
+            table = pl.scan_parquet(self._path).select(NEEDED).slice(start, BLOCK).collect()
+        table = typed(table, first=start)
+        check_rows(table, first=start)
         return table
 
     def _rows(self, table: pl.DataFrame, index: Ints) -> Rows:
         arms = table["arms"]
         if arms.null_count():
-            raise ArgumentError("log", "must say which arms were on offer in every row")
+            row = index[arms.is_null().to_numpy()][0]
+            raise ArgumentError(
+                "log", f"must say which arms were on offer in every row, got none in row {row}"
+            )
         counts = arms.list.len().to_numpy().astype(np.int64)
         flat = arms.list.explode() if hasattr(arms.list, "explode") else arms.explode()
         for name in flat.unique(maintain_order=True).to_list():
@@ -163,6 +191,7 @@ class Reader:
             propensity = np.where(
                 np.isnan(propensity), probabilities[np.arange(len(place)), place], propensity
             )
+        features = _cube(table["features"], mask)
         return Rows(
             where=index,
             names=list(self._codes),
@@ -173,15 +202,26 @@ class Reader:
             propensity=propensity,
             probabilities=probabilities,
             reward=table["reward"].to_numpy(),
-            features=_cube(table["features"], mask),
-            context=_matrix(table["context"]),
+            features=features,
+            context=_matrix(table["context"], features is None),
         )
 
 
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ArgumentError(
+            "log", f"must be a file that can be read, got {str(path)!r} ({first_line(error)})"
+        ) from None
+
+
 def _as_log(source: Any, columns: Mapping[str, str] | None, context: Sequence[str]) -> pl.DataFrame:
+    """A log whose rows are those of the source, in its order."""
     if isinstance(source, pl.DataFrame) and set(source.columns) == set(COLUMNS) and not columns:
         return logs.schema.check_log(source)
-    return logs.from_table(source, columns, context)
+    return as_log(source, columns, context)[0]
 
 
 def _padded(lists: pl.Series, mask: Bools) -> Floats | None:
@@ -207,8 +247,10 @@ def _cube(lists: pl.Series, mask: Bools) -> Floats | None:
     return values
 
 
-def _matrix(lists: pl.Series) -> Floats | None:
+def _matrix(lists: pl.Series, needed: bool) -> Floats | None:
     if lists.null_count():
+        if needed and lists.null_count() < len(lists):
+            raise ArgumentError("log", "must have a context in every row, or in none")
         return None
     widths = lists.list.len().unique().to_list()
     if len(widths) != 1 or not widths[0]:

@@ -1,8 +1,8 @@
 """Policies to be evaluated: each gives the probabilities of the arms of every row, and does not learn from it."""
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -10,6 +10,7 @@ import polars as pl
 from solid_bandits._check import ArgumentError, short
 from solid_bandits._types import Floats
 from solid_bandits.agent import Agent
+from solid_bandits.live.bandit import Bandit
 from solid_bandits.ope.rows import Rows
 
 SLACK = 1e-6
@@ -62,8 +63,22 @@ def always(arm: str) -> Target:
     return Target(target)
 
 
-def as_target(policy: Any) -> Target:
-    """What `evaluate` takes for a policy, as a target."""
+class Loaded(NamedTuple):
+    """An agent and the ids of the events that it is known to have learnt from."""
+
+    agent: Agent
+    learnt: Collection[str]
+
+
+def learnt_events(policy: Any) -> Collection[str]:
+    """The ids of the events that a policy is known to have learnt from; a bandit knows those that it remembers."""
+    if isinstance(policy, Bandit):
+        return [record.event_id for record in policy._memory if record.reward is not None]
+    return policy.learnt if isinstance(policy, Loaded) else ()
+
+
+def as_target(policy: Any, rows: int | None = None) -> Target:
+    """What `evaluate` takes for a policy, as a target; `rows` is the height of the log, where it is known."""
     if isinstance(policy, Target):
         return policy
     if isinstance(policy, str):
@@ -76,13 +91,35 @@ def as_target(policy: Any) -> Target:
     agent = getattr(policy, "agent", policy)  # of a Bandit
     if isinstance(agent, Agent):
         return _frozen(agent)
-    if isinstance(policy, np.ndarray | pl.Series | list):
+    if isinstance(policy, np.ndarray | pl.Series | list | tuple):
+        check_lists("policy", policy, rows)
         return _given(policy)
     if callable(policy):
         return _function(policy)
     raise ArgumentError(
-        "policy", f"must be an Agent, a Bandit, a function of features, probabilities or text, got {policy!r}"
+        "policy",
+        f"must be an Agent, a Bandit, a function of features, probabilities or text, got {short(policy)}",
     )
+
+
+def check_lists(name: str, lists: Any, rows: int | None) -> None:
+    """Refuse what is not one list for each row of the log."""
+    if isinstance(lists, pl.Series):
+        inner = lists.dtype.inner if isinstance(lists.dtype, pl.List | pl.Array) else None
+        sound = isinstance(inner, pl.DataType) and inner.is_numeric()
+        got = f"a Series of {lists.dtype}"
+    elif isinstance(lists, np.ndarray):
+        sound = lists.ndim == 2 and lists.dtype.kind in "biuf"
+        sound = sound or (lists.ndim == 1 and lists.dtype.kind == "O")
+        got = f"an array of {lists.dtype} of shape {lists.shape}"
+    else:
+        sound, got = True, ""
+    if not sound:
+        raise ArgumentError(name, f"must be one list of numbers per row of the log, got {got}")
+    if rows is not None and len(lists) != rows:
+        raise ArgumentError(
+            name, f"must have one list for each of the {rows:,} rows of the log, got {len(lists):,}"
+        )
 
 
 def checked(target: Callable[[Rows], Floats], rows: Rows) -> Floats:
@@ -92,7 +129,11 @@ def checked(target: Callable[[Rows], Floats], rows: Rows) -> Floats:
         raise ArgumentError(
             "policy", f"must give probabilities of shape {rows.mask.shape}, got {found.shape}"
         )
-    sound = np.isfinite(found).all(axis=1) & (found >= 0).all(axis=1) & ~(found * ~rows.mask).any(axis=1)
+    sound = (
+        np.isfinite(found).all(axis=1)
+        & (found >= 0).all(axis=1)
+        & ~np.where(rows.mask, 0.0, found).any(axis=1)
+    )
     sound &= np.abs(found.sum(axis=1) - 1) <= SLACK
     if not sound.all():
         row = int(np.flatnonzero(~sound)[0])
@@ -127,28 +168,51 @@ def _frozen(agent: Agent) -> Target:
 
 def _given(values: Any) -> Target:
     """Probabilities that were computed before, one list per row of the log."""
-    lists = values if isinstance(values, pl.Series) else None
+    return Target(lambda rows: by_row("policy", "probabilities", values, rows))
 
-    def target(rows: Rows) -> Floats:
-        found = np.zeros(rows.mask.shape)
-        if lists is not None:
-            own = lists.gather(rows.where)
-            if own.null_count() or not np.array_equal(own.list.len().to_numpy(), rows.counts):
-                raise ArgumentError("policy", "must have a probability for each arm of every row")
-            found[rows.mask] = own.explode().to_numpy()
-            return found
-        for row, (place, count) in enumerate(zip(rows.where, rows.counts, strict=True)):
-            row_of: Any = values[place] if place < len(values) else ()
-            # A rectangle may be wider than a row's arms, by zeros.
-            if np.ndim(row_of) != 1 or len(row_of) < count or np.any(row_of[count:]):
-                raise ArgumentError(
-                    "policy",
-                    f"must have {count} probabilities in row {place}, one for each arm, got {short(row_of)}",
-                )
-            found[row, :count] = row_of[:count]
+
+def by_row(name: str, what: str, values: Any, rows: Rows) -> Floats:
+    """The numbers that were given for the arms of each row, found by the rows' numbers; zeros beyond their arms."""
+    found: Floats = np.zeros(rows.mask.shape)
+    if isinstance(values, pl.Series):
+        own = (values.arr.to_list() if isinstance(values.dtype, pl.Array) else values).gather(rows.where)
+        lengths = own.list.len().fill_null(0).to_numpy()
+        if not np.array_equal(lengths, rows.counts):
+            row = int(np.flatnonzero(lengths != rows.counts)[0])
+            raise _wrong(name, what, rows, row, own[row])
+        found[rows.mask] = own.explode().cast(pl.Float64).fill_null(np.nan).to_numpy()
         return found
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        taken: Any = np.asarray(values[rows.where], dtype=np.float64)
+        width = min(taken.shape[-1], rows.mask.shape[-1])
+        found[:, :width] = taken[:, :width]
+        # A rectangle may be wider than a row's arms, by zeros.
+        beyond = taken[:, width:].any(axis=1) | np.where(rows.mask, 0.0, found).any(axis=1)
+        bad = beyond | (rows.counts > width)
+        if bad.any():
+            row = int(bad.argmax())
+            raise _wrong(name, what, rows, row, taken[row])
+        return found
+    for row, (place, count) in enumerate(zip(rows.where, rows.counts, strict=True)):
+        listed: Any = values[place] if place < len(values) else ()
+        try:
+            numbers = np.asarray(listed, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise _wrong(name, what, rows, row, listed) from None
+        if numbers.ndim != 1 or len(numbers) < count or np.any(numbers[count:]):
+            raise _wrong(name, what, rows, row, listed)
+        found[row, :count] = numbers[:count]
+    return found
 
-    return Target(target)
+
+def _wrong(name: str, what: str, rows: Rows, row: int, got: Any) -> ArgumentError:
+    shown = (
+        got.to_list() if isinstance(got, pl.Series) else got.tolist() if isinstance(got, np.ndarray) else got
+    )
+    return ArgumentError(
+        name,
+        f"must have {rows.counts[row]} {what} in row {rows.where[row]}, one for each arm, got {short(shown)}",
+    )
 
 
 def _function(policy: Callable[..., Any]) -> Target:
@@ -171,6 +235,8 @@ def _function(policy: Callable[..., Any]) -> Target:
             names = [rows.names[code] for code in rows.codes[row, :count]]
             shown = None if given is None else given[row, :count] if rows.features is not None else given[row]
             answer = np.asarray(policy(shown, names))
+            if answer.dtype.kind not in "biuf":
+                raise ArgumentError("policy", f"must return numbers, got {short(answer.tolist())}")
             if answer.ndim == 0 and answer.dtype.kind in "iu" and 0 <= answer < count:
                 found[row, int(answer)] = 1.0
             elif answer.shape == (count,):

@@ -12,6 +12,9 @@ from solid_bandits.ope.models import Model
 from solid_bandits.ope.rows import Reader, Rows
 from solid_bandits.ope.targets import checked
 
+LARGEST_WEIGHT = 1e20
+"""Beyond it a weight is refused: squares of weights times rewards must stay numbers."""
+
 
 class Terms(NamedTuple):
     """Per row, shape (rows,)."""
@@ -70,7 +73,7 @@ def collect(
         if weighted:
             _check_propensities(rows)
         q = model.predict(rows, policy)
-        blocks.append(_terms(rows, policy, q, reward_range, rows_seen))
+        blocks.append(_terms(rows, policy, q, reward_range, rows_seen, weighted))
         rows_seen += len(rows.reward)
         if rows.probabilities is None:
             known = False
@@ -102,19 +105,41 @@ def _check_propensities(rows: Rows) -> None:
         )
 
 
+def _check_weights(rows: Rows, policy: Floats, weight: Floats, ratios: Floats | None) -> None:
+    """Refuse a logger's probability that is next to 0: its weight would be all there is, or no number."""
+    largest = weight if ratios is None else np.maximum(weight, ratios.max(axis=1))
+    sound = largest <= LARGEST_WEIGHT
+    if not sound.all():
+        row = int((~sound).argmax())
+        place = int(rows.place[row])
+        if ratios is not None and not weight[row] > LARGEST_WEIGHT:
+            place = int(ratios[row].argmax())
+        logged = rows.propensity if rows.probabilities is None else rows.probabilities[:, place]
+        raise ArgumentError(
+            "log",
+            f"cannot answer: in row {rows.where[row]} the policy gives probability {policy[row, place]:.3g} to an arm "
+            f"that the logger gave {logged[row]:.3g}, a weight above {LARGEST_WEIGHT:g}; log with a floor",
+        )
+
+
 def _terms(
-    rows: Rows, policy: Floats, q: Floats, reward_range: tuple[float, float] | None, before: int
+    rows: Rows,
+    policy: Floats,
+    q: Floats,
+    reward_range: tuple[float, float] | None,
+    before: int,
+    weighted: bool,
 ) -> Terms:
     every = np.arange(len(rows.reward))
     own, expected = policy[every, rows.place], q[every, rows.place]
-    weight = own / rows.propensity
-    ratios: Any = None
-    if rows.probabilities is not None:
-        supported = rows.probabilities > 0
-        with np.errstate(
-            over="ignore"
-        ):  # a probability next to 0: what comes of it is refused by its weights
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # refused below, where weights count
+        weight = own / rows.propensity
+        ratios: Any = None
+        if rows.probabilities is not None:
+            supported = rows.probabilities > 0
             ratios = np.divide(policy, rows.probabilities, out=np.zeros_like(policy), where=supported)
+    if weighted:
+        _check_weights(rows, policy, weight, ratios)
     second = weight**2 if ratios is None else (policy * ratios).sum(axis=1)
     empty = np.zeros(0)
     lower = upper = empty
@@ -158,7 +183,7 @@ def _bounded(
     if ratios is None:
         return weight * reward
     limit = slack(step)[:, None]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         capped = np.minimum(scaled, np.where(ratios > 0, limit / ratios, np.inf))
     every = np.arange(len(reward))
     return weight * (reward - capped[every, rows.place]) + (policy * capped).sum(axis=1)
