@@ -1,12 +1,9 @@
 """Decisions with ids: what a bandit answers, remembers, logs and refuses."""
 
 import gc
-import json
 import threading
 import weakref
-import zipfile
-from datetime import UTC, datetime
-from io import BytesIO
+from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import polars as pl
@@ -15,32 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import solid_bandits as sb
-from solid_bandits.policies.state import state_to_plain
-
-ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-NAMES = ["red", "blue", 3]
-
-
-def make(policy=None, **more):
-    return sb.Bandit(policy or sb.LinTS(), **({"dim": 2, "noise_std": 0.5, "floor": 0.1, "seed": 4} | more))
-
-
-def carried(bandit):
-    """All that a bandit carries, as comparable data."""
-    records = [
-        tuple(
-            value.tolist() if isinstance(value, np.ndarray) else value
-            for value in (getattr(record, name) for name in record.__slots__)
-        )
-        for record in bandit._memory
-    ]
-    counters = (bandit._decisions, bandit._sequence, bandit._learned, bandit._memory.opened)
-    stream = bandit.agent._floor_stream.tolist()
-    return state_to_plain(bandit.agent._compiled.state), records, counters, stream
-
-
-def same_log(one, other):
-    return one.log().equals(other.log(), null_equal=True)
+from bandits import ARMS, NAMES, carried, make, played, same_log
+from solid_bandits._files import StoreError
+from solid_bandits.live import journal
 
 
 def test_a_decision_has_the_callers_names_and_true_probabilities():
@@ -161,19 +135,6 @@ def test_late_rewards_give_the_estimate_of_rewards_in_order(half_life):
     assert np.allclose(twin.agent.theta, theta, rtol=1e-10)
 
 
-def played(bandit, steps, seed, start=0):
-    """Calls with ids and times, as a log of calls would have them."""
-    rng = np.random.default_rng(seed)
-    for number in range(start, start + steps):
-        count = int(rng.integers(1, 6))
-        bandit.decide(rng.normal(size=(count, 2)), [f"a{i}" for i in range(count)], f"e{number}", time=number)
-        opened = bandit.open()
-        if opened and rng.random() < 0.7:
-            bandit.learn(opened[rng.integers(len(opened))], rng.normal(), time=number + 0.5)
-        if rng.random() < 0.05:
-            bandit.expire(before=number - 20, reward=0.0, time=number + 0.7)
-
-
 @pytest.mark.parametrize("half_life", [None, 20.0])
 @pytest.mark.parametrize(
     "policy", [sb.LinTS(), sb.RandUCB(ridge=0.2), sb.LinUCB(), sb.EpsilonGreedy()], ids=repr
@@ -203,7 +164,7 @@ def test_the_log_in_a_directory(tmp_path, monkeypatch):
     assert len(list((tmp_path / "log").glob("part-*.parquet"))) > 3
     assert same_log(held, written)
     written.save(tmp_path / "bandit")
-    again = sb.Bandit.load(tmp_path / "bandit")
+    again = sb.Bandit.load(tmp_path / "bandit", log=tmp_path / "log")
     assert same_log(again, written)
     for one in (held, written):
         one.flush()
@@ -272,6 +233,13 @@ def test_a_warm_start_from_a_table_without_probabilities():
     assert warm.log().height == 0
 
 
+def changed(log, row, **values):
+    """The log with one row changed."""
+    rows = log.rows(named=True)
+    rows[row] |= values
+    return pl.DataFrame(rows, schema=log.schema)
+
+
 def test_a_warm_start_refuses_a_bad_log_whole():
     bandit = make()
     played(bandit, 5, seed=8)
@@ -286,12 +254,47 @@ def test_a_warm_start_refuses_a_bad_log_whole():
         (pl.concat([log, log]), "each event_id once"),
         (wide.log(), "log row 0 must have features of dim 2, got 3"),
         (log.drop("arm"), "must have the columns of a log"),
+        (
+            changed(log, 4, reward=1e200),
+            r"log row 4 \(event_id 'e4'\) must have a .*reward of at most 1e\+30",
+        ),
+        (changed(log, 3, arms=None), r"log row 3 \(event_id 'e3'\) must have .*arms"),
+        (changed(log, 3, features=None), r"log row 3 \(event_id 'e3'\) must have features"),
+        (changed(log, 3, event_id=None), r"log row 3 \(event_id None\) must have an event_id"),
+        (changed(log, 3, event_id="x\n"), r"log row 3 \(event_id 'x\\n'\) must have an event_id"),
+        (
+            changed(
+                log,
+                2,
+                arms=["a" * 201],
+                arm="a" * 201,
+                probabilities=[1.0],
+                probability=1.0,
+                features=[[1.0, 2.0]],
+            ),
+            "log row 2 .* must have arms whose names are text of 1 to 200 printable signs",
+        ),
+        (
+            changed(log, 2, reward=1.0, reward_sequence=1),
+            "log row 2 .* must have its reward after its decision",
+        ),
+        (log.with_columns(pl.lit(2**62).cast(pl.Datetime("us", "UTC")).alias("time")), "log row 0 .*time"),
+        ("log.parquet", "log must be a polars table, as sb.logs.read gives .*, got 'log.parquet'"),
+        ({"arm": ["a"]}, "log must be a polars table"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=message) as caught:
             cold.warm_start(wrong)
+        assert "\n" not in str(caught.value)
         assert carried(cold) == before
+    for wrong in ("log.parquet", {"arm": ["a"]}, log.lazy()):
+        with pytest.raises(ValueError, match="log must be a polars table"):
+            sb.Bandit.from_log(wrong)
+    assert cold.warm_start(log) == log["reward"].count()  # nothing of the others is in the way
+    assert cold._learned == log["reward"].count()
 
 
+BEYOND = datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5)))
+"""In the year 10000, as UTC has it."""
 BAD = [
     (lambda one: one.decide(np.ones((2, 3))), r"features must have shape \(arms, 2\), got \(2, 3\)"),
     (lambda one: one.decide([[1.0, np.nan]]), "features must be finite"),
@@ -300,6 +303,25 @@ BAD = [
     (lambda one: one.decide(ARMS, ["1", "b", 1]), "arms must be different"),
     (lambda one: one.decide(ARMS, "abc"), "arms must be a list of 3 names"),
     (lambda one: one.decide(ARMS, [1.5, 2.5, 3.5]), "arms must be text or whole numbers, got 1.5"),
+    (
+        lambda one: one.decide(ARMS, ["\ud800", "b", "c"]),
+        r"arms must have names of 1 to 200 printable signs, got '\\ud800'",
+    ),
+    (lambda one: one.decide(ARMS, ["a\n", "b", "c"]), "arms must have names of 1 to 200 printable signs"),
+    (
+        lambda one: one.decide(ARMS, ["", "b", "c"]),
+        "arms must have names of 1 to 200 printable signs, got ''",
+    ),
+    (lambda one: one.decide(ARMS, ["x" * 201, "b", "c"]), "arms must have names of 1 to 200 printable signs"),
+    (lambda one: one.decide(ARMS, [10**5000, 1, 2]), "arms must be whole numbers of at most 64 bits"),
+    (lambda one: one.decide(ARMS, event_id="\ud800"), "event_id must be text"),
+    (lambda one: one.decide(ARMS, time=-1e11), "time must be within the years 1 to 9999, got -1000"),
+    (lambda one: one.decide(ARMS, time=BEYOND), "time must be within the years 1 to 9999, got datetime"),
+    (lambda one: one.learn("known", 1.0, time=-1e11), "time must be within the years 1 to 9999"),
+    (lambda one: one.expire(before=-1e11), "before must be within the years 1 to 9999"),
+    (lambda one: one.recall([1]), r"event_id must be text, got \[1\]"),
+    (lambda one: one.delete(event_id=[1]), r"event_id must be text, got \[1\]"),
+    (lambda one: one.delete(before=-1e11), "before must be within the years 1 to 9999"),
     (lambda one: one.decide(ARMS, event_id=7), "event_id must be text"),
     (lambda one: one.decide(ARMS, event_id=""), "event_id must be text"),
     (lambda one: one.decide(ARMS, event_id="x" * 201), "event_id must be text"),
@@ -381,56 +403,97 @@ class Reference:
         return [name for name, one in self.events.items() if one["open"] and name in known]
 
 
-CALLS = st.lists(
-    st.one_of(
-        st.tuples(st.just("decide"), st.integers(0, 12), st.integers(0, 2**31)),
-        st.tuples(st.just("learn"), st.integers(0, 12), st.floats(-5, 5)),
-        st.tuples(st.just("expire"), st.sampled_from([None, 0.5]), st.none()),
-        st.tuples(st.just("reload"), st.none(), st.none()),
-        st.tuples(st.just("bad"), st.integers(0, len(BAD) - 1), st.none()),
-    ),
-    max_size=40,
-)
+DECIDE = st.tuples(st.just("decide"), st.integers(0, 7), st.integers(0, 2**31))
+LEARN = st.tuples(st.just("learn"), st.integers(0, 7), st.floats(-5, 5))
+OTHERS = [
+    st.tuples(st.just("expire"), st.sampled_from([None, 0.5]), st.none()),
+    st.tuples(st.just("reload"), st.none(), st.none()),
+    st.tuples(st.just("disk"), st.booleans(), st.none()),
+    st.tuples(st.just("flush"), st.none(), st.none()),
+    st.tuples(st.just("bad"), st.integers(0, len(BAD) - 1), st.none()),
+]
+CALLS = st.lists(st.one_of(DECIDE, DECIDE, DECIDE, LEARN, LEARN, *OTHERS), min_size=20, max_size=50)
 
 
+@pytest.mark.parametrize(("directory", "full"), [(False, False), (True, False), (True, True)])
 @given(calls=CALLS, window=st.integers(1, 6))
-def test_any_sequence_of_calls_against_a_plain_reference(tmp_path_factory, calls, window):
-    bandit = sb.Bandit(sb.LinUCB(scale=0.0), dim=2, noise_std=1.0, window=window)  # greedy: nothing is random
+def test_any_sequence_of_calls_against_a_plain_reference(tmp_path_factory, calls, window, directory, full):
+    """Also while the disk is full: a call is taken in whole or not at all, and no row is lost or written twice."""
+    folder = tmp_path_factory.mktemp("bandit")
+    log = folder / "log" if directory else None
+    # Greedy: nothing is random.
+    bandit = sb.Bandit(sb.LinUCB(scale=0.0), dim=2, noise_std=1.0, window=window, log=log)
     reference = Reference(window)
-    for call, first, second in calls:
-        if call == "decide":
-            features = np.random.default_rng(second).normal(size=(1, 2))
-            arm, again = reference.decide(f"e{first}", features)
-            choice = bandit.decide(features, event_id=f"e{first}", time=0)
-            assert (choice.arm, choice.again) == (arm, again)
-        elif call == "learn":
-            expected = reference.learn(f"e{first}", second)
-            if expected is None:
-                with pytest.raises(ValueError, match="event_id must be that of one of the last"):
-                    bandit.learn(f"e{first}", second)
-            else:
-                assert bandit.learn(f"e{first}", second, time=0).counted is expected
-        elif call == "expire":
-            opened = reference.open()
-            assert bandit.expire(reward=first, time=0) == opened
-            for name in opened:
-                reference.events[name]["open"] = False
-                if first is not None:
-                    reference.learned.append((reference.events[name]["row"], first))
-        elif call == "reload":
-            path = tmp_path_factory.mktemp("bandit") / "file"
-            bandit.save(path)
-            bandit = sb.Bandit.load(path)
-        else:
+    write = journal.write_whole
+
+    def write_if_room(path, fill):
+        if full:
+            raise OSError(28, "No space left on device")
+        write(path, fill)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "ROWS", window % 2 + 1)
+        patch.setattr(journal, "MOST", 2)
+        patch.setattr(journal, "write_whole", write_if_room)
+        for call, first, second in calls:
             before = carried(bandit)
-            with pytest.raises(ValueError, match="must"):
-                BAD[first][0](bandit)
-            assert carried(bandit) == before
+            try:
+                if call == "disk":
+                    full = first
+                elif call == "flush":
+                    bandit.flush()
+                    assert bandit.log_failure is None
+                    assert not directory or bandit.log_pending == 0
+                elif call == "reload":
+                    bandit.save(folder / "file")
+                    bandit = sb.Bandit.load(folder / "file", log=log)
+                    assert carried(bandit) == before
+                elif call == "bad":
+                    with pytest.raises(ValueError, match="must"):
+                        BAD[first][0](bandit)
+                    assert carried(bandit) == before
+                else:
+                    called(bandit, reference, call, first, second)
+            except StoreError:  # whether it comes depends on the calls before
+                assert full
+                assert directory
+                assert "No space left on device" in bandit.log_failure
+                assert carried(bandit) == before
+        full = False
+        bandit.flush()
     assert bandit.open() == reference.open()
+    assert bandit._learned == len(reference.learned)
     rows = np.array([row for row, _ in reference.learned]).reshape(-1, 2)
     rewards = np.array([reward for _, reward in reference.learned])
     theta = np.linalg.solve(np.eye(2) + rows.T @ rows, rows.T @ rewards)
     assert np.allclose(bandit.agent.theta, theta, rtol=1e-9, atol=1e-9)
+    logged = bandit.log().select("event_id", "reward").rows()
+    assert logged == [(name, one["reward"]) for name, one in reference.events.items()]
+    if directory:
+        parts = [pl.read_parquet(part)["sequence"] for part in journal.parts(log)]
+        assert not parts or not pl.concat(parts).is_duplicated().any()
+        assert list(log.glob("aside-*")) == []
+
+
+def called(bandit, reference, call, first, second):
+    """The same call to both, and the same answer; the bandit is asked first, as it may refuse."""
+    if call == "decide":
+        features = np.random.default_rng(second).normal(size=(1, 2))
+        choice = bandit.decide(features, event_id=f"e{first}", time=0)
+        assert (choice.arm, choice.again) == reference.decide(f"e{first}", features)
+    elif call == "learn" and f"e{first}" not in reference.known():
+        with pytest.raises(ValueError, match="event_id must be that of one of the last"):
+            bandit.learn(f"e{first}", second)
+    elif call == "learn":
+        receipt = bandit.learn(f"e{first}", second, time=0)
+        assert receipt.counted is reference.learn(f"e{first}", second)
+    else:
+        opened = bandit.expire(reward=first, time=0)
+        assert opened == reference.open()
+        for name in opened:
+            reference.events[name].update(open=False, reward=first)
+            if first is not None:
+                reference.learned.append((reference.events[name]["row"], first))
 
 
 def test_threads_take_turns():
@@ -455,48 +518,6 @@ def test_threads_take_turns():
     assert bandit.log().height == 800
 
 
-def damaged(content, **changes):
-    """The bytes of a bandit's file with fields of its main part changed."""
-    members = {
-        name: zipfile.ZipFile(BytesIO(content)).read(name)
-        for name in zipfile.ZipFile(BytesIO(content)).namelist()
-    }
-    main = json.loads(members["bandit.json"])
-    main.update(changes)
-    members["bandit.json"] = json.dumps(main).encode()
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, value in members.items():
-            archive.writestr(name, value)
-    return out.getvalue()
-
-
-def test_files_that_are_none_are_refused(tmp_path):
-    bandit = make()
-    played(bandit, 20, seed=9)
-    path = tmp_path / "bandit"
-    bandit.save(path)
-    content = path.read_bytes()
-    for wrong, message in (
-        (b"", "cannot be read"),
-        (content[:-40], "cannot be read"),
-        (damaged(content, version=9), "must be of version 1"),
-        (damaged(content, window=0), "window must be an integer >= 1"),
-        (damaged(content, counters=[1, 2]), "counters must be three whole numbers"),
-        (damaged(content, counters=[3, 5, 1]), "memory must have the last decisions"),
-        (damaged(content, log=7), "log must be a directory"),
-        (damaged(content, more=7), "other fields"),
-        (damaged(content, agent={}), "must be a file that Agent.save wrote"),
-    ):
-        path.write_bytes(wrong)
-        with pytest.raises(ValueError, match=f"bandit file .*{message}"):
-            sb.Bandit.load(path)
-    path.write_bytes(content)
-    assert carried(sb.Bandit.load(path)) == carried(bandit)
-    with pytest.raises(ValueError, match="cannot be written"):
-        bandit.save(tmp_path / "nowhere" / "bandit")
-
-
 def test_without_a_log_there_is_none_to_read():
     bandit = make(log=False)
     bandit.decide(ARMS)
@@ -518,7 +539,7 @@ def test_a_log_is_of_one_bandit(tmp_path):
     with pytest.raises(ValueError, match="log must be a directory without decisions"):
         make(sb.LinTS(), log=tmp_path / "log")
     first.save(tmp_path / "bandit.zip")
-    assert sb.Bandit.load(tmp_path / "bandit.zip").log().height == 1
+    assert sb.Bandit.load(tmp_path / "bandit.zip", log=tmp_path / "log").log().height == 1
 
 
 def test_a_choice_for_an_id_says_what_to_give():
@@ -555,3 +576,41 @@ def test_the_file_of_a_bandit_is_not_that_of_an_agent(tmp_path):
     make(sb.Greedy()).save(tmp_path / "bandit.zip")
     with pytest.raises(ValueError, match=r"zip archive, as Bandit.save writes; load it with Bandit.load"):
         sb.Agent.load(tmp_path / "bandit.zip")
+
+
+def test_names_and_times_at_their_limits_can_be_logged(tmp_path):
+    bandit = make(sb.Greedy())
+    names = ["x" * 200, "\U0001f375 tea", 2**64 - 1]
+    moments = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)]
+    for event_id, moment in zip("ab", moments, strict=True):
+        bandit.decide(ARMS, names, event_id, time=moment)
+        bandit.learn(event_id, 1.0, time=moment)
+    log = bandit.log()
+    assert log["time"].to_list() == moments
+    sb.logs.write_dsjson(log, tmp_path / "log.dsjson")
+    sb.logs.write(log, tmp_path / "log.parquet")
+    assert sb.logs.read(tmp_path / "log.parquet").equals(log)
+    bandit.save(tmp_path / "bandit.zip")
+    assert carried(sb.Bandit.load(tmp_path / "bandit.zip")) == carried(bandit)
+
+
+def test_the_model_version_is_a_hash_of_all_that_decisions_depend_on(tmp_path):
+    def version(policy=None, **more):
+        bandit = make(policy or sb.LinTS(), **more)
+        bandit.save(tmp_path / "bandit.zip")
+        again = sb.Bandit.load(tmp_path / "bandit.zip")
+        for one in (bandit, again):
+            one.decide(np.ones((2, one.agent.dim)), event_id="a")
+        found = bandit.log()["model_version"][0]
+        assert again.log()["model_version"][0] == found
+        return found
+
+    others = [
+        {"noise_std": 5.0}, {"noise_std": None}, {"seed": 9}, {"dim": 3}, {"floor": 0.2}, {"half_life": 10.0},
+        {"theta_bound": 2.0}, {"policy": sb.LinTS(ridge=0.5)}, {"policy": sb.Greedy()},
+    ]  # fmt: skip
+    versions = [version(), *(version(**other) for other in others)]
+    assert len(set(versions)) == len(versions)
+    assert version(window=7, seed=np.int64(4)) == versions[0]  # decisions do not depend on the window
+    number, digest, learned = versions[0].split("/")
+    assert (number, len(digest), learned) == (sb.__version__, 8, "0")

@@ -59,6 +59,15 @@ def test_it_goes_on_exactly(policy, half_life):
     assert packed(again) == packed(bandit)
 
 
+def test_one_that_was_packed_without_its_seed_goes_on():
+    bandit = sb.Bandit(sb.LinTS(), dim=2, noise_std=0.5, seed=4, log=False)
+    bandit.learn(bandit.decide(np.eye(2), event_id="a").event_id, 1.0)
+    plain = packed(bandit)
+    del plain["seed"]
+    again = unpacked(plain, [])
+    assert again.decide(np.eye(2), event_id="b").arm == bandit.decide(np.eye(2), event_id="b").arm
+
+
 def test_an_open_decision_that_the_log_has_not_is_an_error():
     bandit = sb.Bandit(sb.Greedy(), dim=1, log=False)
     bandit.decide([[1.0]], event_id="a")

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from solid_bandits._types import Floats
-from solid_bandits.live.memory import Arm
+from solid_bandits.live.memory import Arm, Record
 
 
 class Choice(NamedTuple):
@@ -51,3 +51,11 @@ class Receipt(NamedTuple):
     """The reward that counts for this id; None if it expired without one."""
     message: str
     """In words."""
+
+
+def choice_of(record: Record, again: bool) -> Choice:
+    """What was decided, as its caller is told."""
+    probability = record.probabilities[record.place].item()
+    return Choice(
+        record.event_id, record.arm, probability, record.arms, record.probabilities, record.explored, again
+    )

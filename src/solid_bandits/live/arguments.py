@@ -2,16 +2,26 @@
 
 import time as clock
 from collections.abc import Sequence
-from reprlib import repr as short
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from solid_bandits import _check
+from solid_bandits._check import short
 from solid_bandits.live.memory import Arm
+from solid_bandits.logs.schema import microseconds
 from solid_bandits.setting import LARGEST_REWARD
 
+Time = datetime | float
+"""An aware datetime, or seconds since 1970."""
 LONGEST_ID = 200
+"""Signs of an id or of an arm's name."""
+NAME = f"text of 1 to {LONGEST_ID} printable signs"
+LARGEST_NAME = 2**64
+"""Whole numbers that name arms are smaller in size."""
+FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999 in microseconds since 1970: what a datetime can hold, and so what a log can say."""
 
 
 def now() -> int:
@@ -19,27 +29,58 @@ def now() -> int:
     return clock.time_ns() // 1000
 
 
+def moment(name: str, value: Time | None) -> int:
+    """A time in microseconds since 1970, which a log can say; None is now."""
+    if value is None:
+        return now()
+    found = microseconds(name, value)
+    if not FIRST_TIME <= found <= LAST_TIME:
+        raise ValueError(f"{name} must be within the years 1 to 9999, got {short(value)}")
+    return found
+
+
+def is_name(value: Any) -> TypeGuard[str]:
+    """Whether this is a text that every file and log can hold; printable signs are never half of one."""
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_ID and value.isprintable()
+
+
 def names_of(arms: Sequence[Arm] | None, count: int) -> tuple[Arm, ...]:
     """The names of the arms on offer, text or whole numbers, different from each other."""
     if arms is None:
         return tuple(range(count))
-    if isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray):
+    if isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray) or np.ndim(arms) == 0:
         raise ValueError(f"arms must be a list of {count} names, got {short(arms)}")
     found = tuple(arms.tolist() if isinstance(arms, np.ndarray) else arms)
     if len(found) != count:
         raise ValueError(f"arms must be {count} names, one per row of features, got {len(found)}")
-    if not all(type(name) in (str, int) for name in found):
-        wrong = next(name for name in found if type(name) not in (str, int))
-        raise ValueError(f"arms must be text or whole numbers, got {short(wrong)}")
+    for name in found:
+        _check_arm(name)
     if len({str(name) for name in found}) < count:
         raise ValueError(f"arms must be different from each other, got {short(found)}")
     return found
 
 
+def _check_arm(name: Any) -> None:
+    if type(name) is str:
+        if not is_name(name):
+            raise ValueError(f"arms must have names of 1 to {LONGEST_ID} printable signs, got {short(name)}")
+    elif type(name) is not int:
+        raise ValueError(f"arms must be text or whole numbers, got {short(name)}")
+    elif not -LARGEST_NAME < name < LARGEST_NAME:
+        raise ValueError("arms must be whole numbers of at most 64 bits, got a larger one")
+
+
 def checked_id(event_id: Any) -> str:
     """An id, if it is one."""
-    if not isinstance(event_id, str) or not 0 < len(event_id) <= LONGEST_ID or not event_id.isprintable():
-        raise ValueError(f"event_id must be text of 1 to {LONGEST_ID} printable signs, got {short(event_id)}")
+    if not is_name(event_id):
+        raise ValueError(f"event_id must be {NAME}, got {short(event_id)}")
+    return event_id
+
+
+def text_id(event_id: Any) -> str:
+    """An id to look for: any text."""
+    if not isinstance(event_id, str):
+        raise ValueError(f"event_id must be text, got {short(event_id)}")
     return event_id
 
 

@@ -130,15 +130,15 @@ class Memory:
         return [record for record in self._records.values() if record.status == OPEN]
 
 
-def row_of(record: Record, policy: str) -> dict[str, Any]:
-    """An open decision as a row of the log, its arrays as they are."""
-    assert record.features is not None  # it is open
+def row_of(record: Record, features: Floats | None, policy: str) -> dict[str, Any]:
+    """A decision as a row of the log while its reward is not known, its arrays as they are."""
+    assert features is not None  # it is open, or was so a moment ago
     return {
         "event_id": record.event_id,
         "sequence": record.sequence,
         "time": record.time,
         "arms": [str(arm) for arm in record.arms],
-        "features": record.features,
+        "features": features,
         "context": None,
         "probabilities": record.probabilities,
         "arm": str(record.arm),

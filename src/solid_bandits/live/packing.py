@@ -29,6 +29,7 @@ def packed(bandit: Bandit) -> Plain:
         opened = bandit._memory.open()
         return {
             "agent": agent_to_plain(bandit.agent._content()),
+            "seed": bandit._seed,
             "counters": [bandit._decisions, bandit._sequence, bandit._learned],
             "window": bandit._memory.window,
             "open": [[one.event_id, one.number, one.policy_number, one.sequence] for one in opened],
@@ -44,7 +45,8 @@ def unpacked(plain: Plain, decisions: Iterable[Logged]) -> Bandit:
     """The bandit that was packed, with its open decisions from the log; it keeps no log of its own."""
     agent = Agent._restored(agent_from_plain(plain["agent"], "snapshot"))
     bandit = Bandit.__new__(Bandit)
-    bandit._begin(agent, agent.dim, plain["window"], False)
+    # Snapshots from before the seed was in them lead to the same decisions: it only names the model.
+    bandit._begin(agent, plain.get("seed", 0), plain["window"], None)
     bandit._decisions, bandit._sequence, bandit._learned = plain["counters"]
     found = {one.event_id: one for one in decisions}
     for event_id, number, policy_number, sequence in plain["open"]:
