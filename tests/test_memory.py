@@ -1,14 +1,19 @@
 """What compiled code relies on, handed to it by way of public names: refused before it indexes anything."""
 
 import copy
+import json
 import pickle
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import solid_bandits as sb
+import unsafe_calls
 from solid_bandits import kernels
 from solid_bandits.policies.own import OwnPolicyError
 
@@ -263,3 +268,70 @@ def test_states_handed_back_are_checked():
         restore(content._replace(contexts=np.ones((1, 2, 3))))
     with pytest.raises(OwnPolicyError, match=r"Smaller.start must leave setting.dim at 3"):
         restore(content._replace(policy=Smaller(), contexts=None))
+
+
+@pytest.fixture(scope="module")
+def said():
+    """What the calls of `unsafe_calls` ended with, in a process that they may end."""
+    script = Path(__file__).with_name("unsafe_calls.py")
+    switches = ["-W", "ignore::DeprecationWarning"]
+    ended = subprocess.run([sys.executable, *switches, str(script)], capture_output=True, text=True)
+    lines = ended.stdout.splitlines()
+    assert ended.returncode == 0, (ended.returncode, lines[-1:], ended.stderr[-2000:])
+    return dict(map(json.loads, lines))
+
+
+@pytest.mark.parametrize("name", unsafe_calls.CALLS)
+def test_calls_that_would_reach_beyond_arrays_get_one_line(name, said):
+    assert unsafe_calls.CALLS[name][1] in said[name]
+    assert "\n" not in said[name]
+
+
+def test_what_is_as_it_should_be_is_played(said):
+    played, same = said["what is taken"]
+    assert played[0] == played[1] == played[2] == played[3]
+    assert same
+
+
+def test_streams_of_the_runs_are_of_one_kind():
+    """A function from runs to streams, or to problems, gives one kind of them."""
+    first = sb.streams.gaussian(3, 2, noise_std=0.5)
+    frame = {"x": [1.0, 2.0], "y": ["a", "b"]}
+    named = sb.streams.classification(np.array(frame["x"])[:, None], frame["y"], noise_std=0.5)
+    others = sb.streams.classification(np.array(frame["x"])[:, None], ["c", "d"], noise_std=0.5)
+    for one, other, message in (
+        (first, sb.streams.gaussian(3, 4), "problem must be streams of one dim in all runs, 2 here, got 4"),
+        (
+            first,
+            sb.streams.gaussian(5, 2),
+            "problem must be streams of one n_arms in all runs, 3 here, got 5",
+        ),
+        (named, others, r"streams of one arm_names in all runs, \('a', 'b'\) here, got \('c', 'd'\)"),
+        (first, sb.problems.toy(), "problem must be a Stream in every run, got Problem"),
+        (first, None, "problem must be a Stream in every run, got None"),
+        (sb.problems.toy(), first, "problem must be a Problem in every run, got Gaussian"),
+    ):
+        with pytest.raises(ValueError, match=f"{message}.* in run 1"):
+            sb.simulate(
+                lambda run, one=one, other=other: other if run else one,
+                {"x": sb.Greedy()},
+                2,
+                runs=2,
+                jobs=1,
+            )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"arm_names": ["a"]}, r"arm_names must be None or 3 names, as n_arms says, got \['a'\]"),
+        ({"arm_names": 5}, "arm_names must be None or 3 names"),
+        ({"linear": "no"}, "linear must be True or False, got 'no'"),
+        ({"length": "long"}, "length must be an integer >= 1, got 'long'"),
+        ({"linear": False, "ridge": -1}, "ridge must be > 0, got -1"),
+        ({"noise_std": -1}, "noise_std must be > 0, got -1"),
+    ],
+)
+def test_what_a_stream_of_ones_own_says_of_itself_is_checked(attributes, message):
+    with pytest.raises(ValueError, match=message):
+        sb.simulate(unsafe_calls.Own(**attributes), sb.Greedy(), 10, runs=1, jobs=1)

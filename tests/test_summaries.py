@@ -61,6 +61,22 @@ def test_shares_above(summary, results):
     assert summary.survival("Greedy")["share"][0] == pytest.approx((regret > 0).mean())
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda one: one.survival("zz"), "policy must be one of LinTS, Greedy, got 'zz'"),
+        (lambda one: one.survival(["LinTS"]), "policy must be one of LinTS, Greedy"),
+        (lambda one: one.share_above("greedy", 1.0), "policy must be one of .* did you mean 'Greedy'"),
+        (lambda one: one.share_above("Greedy", float("nan")), "regret must be finite, got nan"),
+        (lambda one: one.share_above("Greedy", "1"), "regret must be a number, got '1'"),
+        (lambda one: one.quantiles(5), "shares must be a list of numbers, got 5"),
+    ],
+)
+def test_what_a_summary_cannot_be_asked(summary, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(summary)
+
+
 def test_any_number_of_processes_gives_the_same(summary):
     other = sb.summarise(sb.problems.toy(), POLICIES, jobs=2, **PLAN)
     for policy, one in summary.policies.items():

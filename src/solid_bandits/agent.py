@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 from solid_bandits import _check, agent_kernels
 from solid_bandits._compile import compiled_for, no_collection
 from solid_bandits._files import first_line
-from solid_bandits._types import Bools, Floats, Ints
+from solid_bandits._types import Bools, Floats
 from solid_bandits._waiting import said_if_long
 from solid_bandits.agent_file import AgentFile, PathLike, read_agent, write_agent
 from solid_bandits.decision import Decision
 from solid_bandits.estimation.estimator import Estimator
 from solid_bandits.estimation.noise import noise_deviation
-from solid_bandits.offer import as_arms, as_mask, is_ready, listed
+from solid_bandits.offer import as_arms, as_mask, as_offers, is_ready, listed
 from solid_bandits.policies import contract
 from solid_bandits.policies.contract import DecisionPolicy, Policy, kernels
 from solid_bandits.policies.default import default_policy
@@ -54,8 +54,8 @@ class Agent:
         dim: d, the number of features, if each decision brings its features.
         contexts: the features of all contexts, shape (contexts, arms, dim), if they are known in advance: for
             policies such as `Solid()` that plan over all of them. Give `dim` or `contexts`.
-        noise_std: σ, the standard deviation of the rewards' noise; None if it is unknown. Policies that can then
-            estimate it from the rewards.
+        noise_std: σ, the standard deviation of the rewards' noise. If None, policies that can do so estimate it from
+            the rewards.
         theta_bound: B, an upper bound on ‖θ*‖; some policies need it.
         horizon: n, the number of decisions, if it is known.
         seed: of the policy's own random numbers.
@@ -63,8 +63,8 @@ class Agent:
             than two arms then draws its arm from the votes of 64 models.
         floor: ε, the share of decisions whose arm is drawn uniformly from those available, so that each of K has a
             probability of at least ε / K; `probabilities` account for it, and are always known with it.
-        half_life: decisions after which evidence has lost half its weight, for rewards that drift (`Fading`); None is
-            never.
+        half_life: decisions after which evidence has lost half its weight, for rewards that drift (`Fading`); None
+            disables forgetting.
 
     Example:
         >>> import solid_bandits as sb
@@ -241,24 +241,27 @@ class Agent:
             _, _, known, found = self._drawn(0, arms, mask)
         return found if known else None
 
-    def probabilities_many(self, features: Floats, counts: Ints, available: Bools) -> Floats | None:
+    def probabilities_many(
+        self, features: ArrayLike, counts: ArrayLike, available: ArrayLike
+    ) -> Floats | None:
         """The same for many offers at once, each as if it were the next: features (offers, arms, dim), of which the
         first `counts` arms of an offer are on offer, and available (offers, arms).
         """
         if self._takes_context:
             raise ValueError(f"{self.policy.name} plans over a table; its decisions have their probabilities")
-        found = np.zeros(available.shape)
+        offers, counted, masks = as_offers(features, counts, available, self._setting.dim)
+        found = np.zeros(masks.shape)
         with self._lock:
             if self._certain or isinstance(self._compiled, PlainAgent) or DISABLE_JIT:
-                for row, count in enumerate(counts):
+                for row, count in enumerate(counted):
                     with self._unchanged():
-                        _, _, known, out = self._drawn(0, features[row, :count], available[row, :count])
+                        _, _, known, out = self._drawn(0, offers[row, :count], masks[row, :count])
                     if not known:
                         return None
                     found[row, :count] = out
                 return found
             with self._unchanged():
-                known = agent_kernels.survey(self._held, features, counts, available, found, self._floor)
+                known = agent_kernels.survey(self._held, offers, counted, masks, found, self._floor)
         return found if known else None
 
     def learn(self, decision: Decision, reward: float) -> None:

@@ -172,7 +172,7 @@ def make_truth(problem: Problem) -> Truth:
         raise ValueError(
             f"problem must have mean rewards of at most {LARGEST_REWARD:g} in size, got {largest:g}; use larger units"
         )
-    available = np.ones(problem.n_arms, dtype=np.bool_)
+    available = np.ones(problem.features.shape[1], dtype=np.bool_)
     available.flags.writeable = False
     return Truth(
         features=problem.features,

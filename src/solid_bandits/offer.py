@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solid_bandits import _check
-from solid_bandits._types import Bools, Floats
+from solid_bandits._types import Bools, Floats, Ints
 from solid_bandits.setting import LARGEST_FEATURE, check_features
 
 
@@ -51,6 +51,43 @@ def as_mask(available: ArrayLike | None, n_arms: int) -> Bools:
         raise ValueError("available must have at least one arm, got none")
     result: Bools = mask
     return result
+
+
+def as_offers(
+    features: ArrayLike, counts: ArrayLike, available: ArrayLike, dim: int
+) -> tuple[Floats, Ints, Bools]:
+    """Many offers: features (offers, arms, dim), how many arms each has (offers,), and masks (offers, arms)."""
+    phi: Any = features
+    if type(phi) is not np.ndarray or phi.ndim != 3 or not is_ready(phi):
+        phi = check_features("features", features, "offers", "arms", "dim")
+    offers, arms, width = phi.shape
+    if width != dim:
+        raise ValueError(f"features must have shape (offers, arms, {dim}), got {phi.shape}")
+    offered = _counted("counts", counts, "iu", "whole numbers, one per offer", (offers,))
+    for got in (offered.min(), offered.max()):
+        if not 1 <= got <= arms:
+            raise ValueError(f"counts must be from 1 to {arms}, the arms of the features, got {got}")
+    mask = _counted("available", available, "b", "truth values, one per offer and arm", (offers, arms))
+    none = np.flatnonzero(~(mask & (np.arange(arms) < offered[:, None])).any(axis=1))
+    if none.size:
+        raise ValueError(f"available must have at least one arm in each offer, got none in offer {none[0]}")
+    shown = [one.view() for one in (phi, offered.astype(np.int64), np.require(mask, requirements=["C", "A"]))]
+    for one in shown:
+        one.flags.writeable = False  # whatever was given, so that compiled code is asked for one type
+    return shown[0], shown[1], shown[2]
+
+
+def _counted(name: str, values: ArrayLike, kinds: str, wanted: str, shape: tuple[int, ...]) -> Any:
+    """An array of this shape, of values of these kinds."""
+    try:
+        found = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        found = np.array(None)
+    if found.dtype.kind not in kinds or found.shape != shape or isinstance(values, np.ma.MaskedArray):
+        raise ValueError(
+            f"{name} must be {wanted}, of shape {shape}, got {found.dtype} of shape {found.shape}"
+        )
+    return found
 
 
 def listed(name: str, values: Iterable[Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -192,6 +193,9 @@ class Summary:
         import polars as pl
 
         level = _check.number("confidence", confidence, above=0, below=1)
+        if not isinstance(shares, Iterable):
+            raise _check.ArgumentError("shares", f"must be a list of numbers, got {_check.short(shares)}")
+        wanted = [_check.number("shares", share, above=0, below=1) for share in shares]
         rows = [
             {
                 "policy": label,
@@ -199,7 +203,7 @@ class Summary:
                 **dict(zip(("regret", "low", "high"), one.quantile(of, -1, level), strict=True)),
             }
             for label, one in self.policies.items()
-            for of in (_check.number("shares", share, above=0, below=1) for share in shares)
+            for of in wanted
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -231,7 +235,7 @@ class Summary:
         """Share of the runs whose regret at the end is at least so large: regret, share."""
         import polars as pl
 
-        edges, above = self.policies[policy].sketches[-1].survival()
+        edges, above = self._sketch(policy).survival()
         return pl.DataFrame({"regret": edges, "share": above})
 
     def share_above(self, policy: str, regret: float, confidence: float = CONFIDENCE) -> Estimate:
@@ -239,7 +243,8 @@ class Summary:
 
         Counted from the first bin that lies above `regret` as a whole: at most 1.6% above it.
         """
-        sketch = self.policies[policy].sketches[-1]
+        sketch = self._sketch(policy)
+        regret = _check.number("regret", regret)
         edges, above = sketch.survival()
         hits = sketch.size if regret < 0 else 0
         for value, part in zip(edges, above, strict=True):
@@ -247,6 +252,10 @@ class Summary:
                 hits = round(part * sketch.size)
                 break
         return share(hits, sketch.size, _check.number("confidence", confidence, above=0, below=1))
+
+    def _sketch(self, policy: str) -> Sketch:
+        """Of a policy's regret at the end."""
+        return self.policies[_check.choice("policy", policy, self.policies)].sketches[-1]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it as one JSON file, whole or not at all."""

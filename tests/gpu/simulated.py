@@ -109,6 +109,60 @@ def test_an_interrupted_summary_keeps_finished_waves(monkeypatch, tmp_path):
         assert one | {"seconds": 0} == other | {"seconds": 0}
 
 
+def test_a_task_is_played_in_as_many_waves_as_the_memory_asks_for(monkeypatch):
+    sizes = []
+    play = wave.play_wave
+    monkeypatch.setattr(wave, "play_wave", lambda *given: sizes.append(given[6]) or play(*given))
+    monkeypatch.setattr(wave, "gpu_memory", lambda: (10**6, 10**6))
+
+    def problem_of(run):
+        return sb.problems.random(n_contexts=2, n_arms=3, dim=3, seed=run)
+
+    for problem in (sb.problems.toy(), problem_of):
+        for policy in (sb.LinTS(), OwnCopy()):
+            sizes.clear()
+            monkeypatch.setattr(wave, "fitting_runs", lambda sent, own, *memory: 2 if sent > 0 < own else 0)
+            on_gpu, on_cpu = both(problem, policy, runs=5, first_run=7)
+            assert sizes == [1, 2, 2, 1]  # the first compiles
+            assert on_gpu.table.equals(on_cpu.table)
+
+
+def test_what_a_run_sends_is_counted():
+    toy = sb.problems.toy()
+    agent, stream = wave.start_run(toy, sb.LinTS(), HORIZON, 0, 0, True)
+    layout = wave.make_layout("LinTS", agent, stream)
+    alike = wave._bytes_sent(layout, agent, toy, 25, shared=True)
+    assert alike == 25 * 16 + 16 + 64
+    ready = wave._make_ready(lambda run: toy, sb.LinTS(), HORIZON, 0, 0, 2, True)
+    arrays = (ready.floats, ready.ints, *ready.reads, *ready.truths)
+    assert (
+        wave._bytes_sent(layout, agent, toy, 25, shared=False)
+        == alike + sum(one.nbytes for one in arrays) / 2
+    )
+
+
+@pytest.mark.parametrize("code", ["CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"])
+def test_too_little_memory_is_said_in_one_line(monkeypatch, code):
+    def fails(*given, **named):
+        raise RuntimeError(f"[2] Call to cuMemAlloc results in {code}\nand more")
+
+    monkeypatch.setattr(wave.cuda, "device_array", fails)
+    with pytest.raises(
+        UnfitError, match=r"LinTS cannot be played on this GPU now: .* 1 runs? .* kB a thread"
+    ) as caught:
+        sb.simulate(sb.problems.toy(), {"one": sb.LinTS()}, horizon=5, runs=3, device="gpu")
+    assert "\n" not in str(caught.value)
+
+
+def test_other_errors_of_the_driver_are_left_as_they_are(monkeypatch):
+    def fails(*given, **named):
+        raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    monkeypatch.setattr(wave.cuda, "device_array", fails)
+    with pytest.raises(RuntimeError, match="ILLEGAL_ADDRESS"):
+        sb.simulate(sb.problems.toy(), {"one": sb.LinTS()}, horizon=5, runs=3, device="gpu")
+
+
 class CountingState(NamedTuple):
     step: np.ndarray
     seen: np.ndarray

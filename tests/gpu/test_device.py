@@ -81,6 +81,52 @@ def test_arrays_of_other_kinds_are_refused():
         make_layout("Greedy", wrong, None)
 
 
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("sent", "own", "free", "threads", "runs"),
+    [
+        (3280, 1000, None, 0, 2**17),  # the simulator
+        (3280, 1000, 80 * GIB, 200_000, 2**17),
+        (3280, 157_000, 140 * GIB, 270_000, 2**17),
+        (3280, 157_000, 24 * GIB, 120_000, (int(0.8 * 24 * GIB) - 120_000 * 157_000) // 3280),
+        (3280, 157_000, 8 * GIB, 120_000, int(0.8 * 8 * GIB) // (3280 + 157_000)),
+        (3280, 157_000, 100_000, 120_000, 1),
+        (3280, 157_000, 0, 120_000, 1),
+        (10**6, 0, 10**9, 1000, 800),
+    ],
+)
+def test_a_wave_is_what_the_memory_holds(sent, own, free, threads, runs):
+    found = device.fitting_runs(sent, own, free, threads)
+    assert found == min(runs, device.LARGEST_WAVE)
+    if free is not None and found > 1:
+        assert found * sent + min(found, threads) * own <= device.SHARE * free
+    if found < device.LARGEST_WAVE and free:
+        more = found + 1
+        assert more * sent + min(more, threads) * own > device.SHARE * free
+
+
+def test_the_memory_of_the_gpu_is_asked_for(monkeypatch):
+    class GPU:
+        MULTIPROCESSOR_COUNT, MAX_THREADS_PER_MULTI_PROCESSOR = 132, 2048
+
+        @classmethod
+        def get_current_device(cls):
+            return cls
+
+        @classmethod
+        def current_context(cls):
+            return cls
+
+        @staticmethod
+        def get_memory_info():
+            return 5 * GIB, 8 * GIB
+
+    monkeypatch.setattr(device, "import_module", lambda name: GPU)
+    assert device.gpu_memory() == (5 * GIB, 132 * 2048)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2**31, 2**70 + 3, 2**130 + 9])
 @pytest.mark.parametrize("first", [0, 7, 2**32 - 4])
 @pytest.mark.parametrize("role", [0, 1])

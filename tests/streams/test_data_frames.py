@@ -1,5 +1,10 @@
 """Data frames as streams: the same rounds whatever their shape and library; bad ones get one clear line."""
 
+import os
+import subprocess
+import sys
+from datetime import timedelta
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -214,6 +219,86 @@ BAD = {
         {"reward": "reward", "round": "user", "intercept": False},
         "features must be given, or context",
     ),
+    "context that is none": (
+        WIDE,
+        ASKED | {"context": None},
+        "context must be a list of names of columns, got None",
+    ),
+    "features that are a number": (
+        WIDE,
+        ASKED | {"features": 5},
+        "features must be a list of names of columns, got 5",
+    ),
+    "context in no order": (
+        WIDE,
+        ASKED | {"context": {"age", "user"}},
+        "context must be a list of names of columns, got {",
+    ),
+    "a label beyond whole numbers": (
+        pl.DataFrame({"y": [1.0, 1e300]}),
+        {"label": "y"},
+        r"column 'y' must hold names, all text or all whole numbers, got 1e\+300 in row 1",
+    ),
+    "a round beyond whole numbers": (
+        pl.DataFrame({"r": [1.0, 1e300], "w": [0, 1]}),
+        {"round": "r", "reward": "w"},
+        r"column 'r' must hold names, .* got 1e\+300 in row 1",
+    ),
+    "a label that is a list": (
+        pl.DataFrame({"y": [[1], [2]]}),
+        {"label": "y"},
+        r"column 'y' must hold names, .* got \[1\] in row 0",
+    ),
+    "a label that is no text": (
+        pl.DataFrame({"y": [b"a", b"\xff"]}),
+        {"label": "y"},
+        r"column 'y' must hold names, .* got b'.xff' in row 1",
+    ),
+    "a label that is a duration": (
+        pl.DataFrame({"y": [timedelta(1)]}),
+        {"label": "y"},
+        "column 'y' must hold names, .* in row 0",
+    ),
+    "a round of objects": (
+        pl.DataFrame({"r": pl.Series([object()], dtype=pl.Object), "w": [1]}),
+        {"round": "r", "reward": "w"},
+        "column 'r' must hold names, .* got <object .* in row 0",
+    ),
+    "a context that is a list": (
+        WIDE.with_columns(age=pl.Series([[1], [2], [3]])),
+        ASKED,
+        r"column 'age' must hold numbers, got \[1\] in row 0",
+    ),
+    "an event that is a list": (
+        WIDE.with_columns(user=pl.Series([[1], [2], [3]])),
+        ASKED | {"event_id": "user"},
+        r"column 'user' must hold names, .* got \[1\] in row 0",
+    ),
+    "a column of pandas twice": (
+        pd.DataFrame([[1, 2, 0, 1]], columns=["x", "x", "reward_a", "reward_b"]),
+        {"reward": "reward_{arm}", "context": "x"},
+        "column 'x' must be in the frame once, got 2 of that name",
+    ),
+    "text and numbers of pandas": (
+        pd.DataFrame({"y": ["1", 1]}),
+        {"label": "y"},
+        "column 'y' must hold names, all text or all whole numbers, got 1 in row 1",
+    ),
+    "arrays of pandas": (
+        pd.DataFrame({"y": ["a", "b"], "x": [np.ones(2), np.ones(3)]}),
+        {"label": "y", "context": "x"},
+        r"column 'x' must hold numbers, got \[1.0, 1.0\] in row 0",
+    ),
+    "a number of pandas that is too large": (
+        pd.DataFrame({"y": ["a", "b"], "x": [1, 10**400]}),
+        {"label": "y", "context": "x"},
+        "column 'x' must hold finite numbers .* got 1000.* in row 1",
+    ),
+    "a lazy frame that fails": (
+        WIDE.lazy().with_columns(age=pl.col("user").cast(pl.Int64)),
+        ASKED,
+        "frame must be one that can be collected, got one that cannot",
+    ),
     "too large": (
         changed(WIDE, 1, price_a=1e31),
         ASKED,
@@ -258,12 +343,69 @@ def test_rows_of_messages_are_those_of_the_frame_as_it_was_given():
         ([[1.0], [np.nan]], [0, 1], r"X must be finite everywhere, got nan at index \(1, 0\)"),
         ([[1.0], [2.0]], [0], r"y must have shape \(2,\), one for each row, got \(1,\)"),
         ([["a"], ["b"]], [0, 1], "X must be an array of numbers"),
-        ([[1.0], [2.0]], [0.5, 1], "column 'y' must hold names, got 0.5 in row 0"),
+        ([[1.0], [2.0]], [0.5, 1], "column 'y' must hold names, .* got 0.5 in row 0"),
+        ([[1.0], [2.0]], [1, 1e300], r"column 'y' must hold names, .* got 1e\+300 in row 1"),
+        ([[1.0], [2.0]], np.array(["a", 1], dtype=object), "'y' must hold names, all text .* got 1 in row 1"),
+        (
+            [[1.0], [2.0]],
+            np.array([1, [2]], dtype=object),
+            r"column 'y' must hold names, .* got \[2\] in row 1",
+        ),
+        ([[1.0], [2.0]], [[1], [1, 2]], "y must be text or whole numbers, one for each row, got"),
+        ([[1.0], [2.0]], [1j, 2], "y must be text or whole numbers, got complex128"),
+        (
+            [[1.0], [2.0]],
+            np.ma.array([1, 2], mask=[0, 1]),
+            "y must be text or whole numbers, got masked values",
+        ),
     ],
 )
 def test_bad_classifications(X, y, message):
     with pytest.raises(ValueError, match=message):
         sb.streams.classification(X, y)
+
+
+def test_objects_that_are_names_or_numbers_are_taken():
+    whole = sb.streams.classification([[1.0], [2.0]], np.array([10**30, 2], dtype=object))
+    assert whole.arm_names == ["2", str(10**30)]
+    text = sb.streams.classification([[1.0], [2.0]], np.array(["b", "a"], dtype=object))
+    assert text.arm_names == ["a", "b"]
+    frame = pd.DataFrame({"r": [10**30, 10**30], "x": [1, 2.5], "w": [True, 0]}, dtype=object)
+    long = sb.streams.from_frame(frame, round="r", reward="w", features="x")
+    assert (long.length, long.n_arms) == (1, 2)
+    assert long.arrays["own"][0, :, 0].tolist() == [1.0, 2.5]
+
+
+ORDERS = """
+import polars as pl, solid_bandits as sb, sys
+for labels in (["1", "01", "1.0", "001"], ["1", "nan", "3", "2"], ["10", "9", "-1"], ["b", "a", "1"]):
+    frame = pl.DataFrame({"y": labels, "x": range(len(labels))})
+    stream = sb.streams.from_frame(frame, label="y", context="x")
+    frame.write_csv(sys.argv[1])
+    filed = sb.streams.from_file(sys.argv[1], label="y", context="x")
+    print(stream.arm_names, filed.arm_names == stream.arm_names, stream.fingerprint)
+"""
+
+
+def test_the_order_of_arms_is_the_same_in_every_process(tmp_path):
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", ORDERS, str(tmp_path / "data.csv")],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(found) == 1
+    orders = [line.partition("]")[0] + "]" for line in found.pop().splitlines()]
+    assert orders == [
+        "['001', '01', '1', '1.0']",
+        "['1', '2', '3', 'nan']",
+        "['-1', '9', '10']",
+        "['1', 'a', 'b']",
+    ]
 
 
 def test_more_features_than_are_taken():

@@ -17,7 +17,9 @@ _SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 LARGEST_WAVE = 1 << 17
 """Runs that are played together at most: as many as keep a large GPU busy."""
 WAVE_BYTES = 1 << 31
-"""What agents and problems of a wave may take here, where each run has its own."""
+"""What agents and problems of a task may take here, where each run has its own."""
+SHARE = 0.8
+"""Of the GPU's free memory, what a wave is to take at most: the compiler's own needs are not counted."""
 
 
 def require_gpu() -> None:
@@ -58,8 +60,39 @@ def check_fits(name: str, agent: Any) -> None:
     check_apart(name, agent, make_layout(name, agent, None))
 
 
-def wave_runs(agent: Any, each_its_own: bool) -> int:
-    """How many runs of agents like this one are played together."""
+def gpu_memory() -> tuple[int | None, int]:
+    """Free bytes of the GPU, None where that is not known, and the threads that it holds at once."""
+    if _SIMULATED:  # which has no memory of its own
+        return None, 0
+    cuda: Any = import_module("numba.cuda")
+    device = cuda.get_current_device()
+    threads = int(device.MULTIPROCESSOR_COUNT) * int(device.MAX_THREADS_PER_MULTI_PROCESSOR)
+    return int(cuda.current_context().get_memory_info()[0]), threads
+
+
+def fitting_runs(sent: int, own: int, free: int | None, threads: int) -> int:
+    """How many runs the memory of a GPU holds together, `LARGEST_WAVE` at most and 1 at least.
+
+    Args:
+        sent: bytes of a run that lie there as long as the wave is played.
+        own: bytes of a thread's own, which only those that are held at once have.
+        free: bytes; None where that is not known.
+        threads: those that are held at once.
+
+    """
+    if free is None:
+        return LARGEST_WAVE
+    room = int(SHARE * free)
+    beside = room - threads * own  # for what is sent, where every thread that can be held has a run
+    runs = beside // sent if beside >= threads * sent else room // (sent + own)
+    return max(min(LARGEST_WAVE, runs), 1)
+
+
+def task_runs(agent: Any, each_its_own: bool) -> int:
+    """How many runs of agents like this one make a task: a wave, or several where the GPU's memory is small.
+
+    It depends on no memory that is free: what was played of a summary is found again in tasks of the same size.
+    """
     if not each_its_own:
         return LARGEST_WAVE
     layout = make_layout("", agent, None)

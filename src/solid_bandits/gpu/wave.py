@@ -1,7 +1,8 @@
 """Waves of runs: sent to a GPU, played there together, and brought back."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numba.core.errors import NumbaError
 
 from solid_bandits._compile import compiled_elsewhere
 from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.gpu.device import check_fits
+from solid_bandits.gpu.device import check_fits, fitting_runs, gpu_memory
 from solid_bandits.gpu.kernel import cuda, make_kernel, taken_for
 from solid_bandits.gpu.layout import (
     Layout,
@@ -59,6 +60,55 @@ class _Ready(NamedTuple):
     """As the agents left them when they started, shape (runs, 4)."""
 
 
+def play_waves(
+    problem: Problems,
+    policy: Policy,
+    horizon: int,
+    seed: int,
+    steps: Ints,
+    first: int,
+    runs: int,
+    tell_noise: bool = True,
+) -> Wave:
+    """Play runs `first` to `first + runs - 1` on the GPU, in as many waves as its memory asks for."""
+    size = runs
+    if runs > 1:
+        one = problem(first) if callable(problem) else problem
+        agent, stream = start_run(one, policy, horizon, seed, first, tell_noise)
+        layout = make_layout(policy.name, agent, stream, _is_ours(policy))
+        sent = _bytes_sent(layout, agent, one, len(steps), _is_shared(problem, policy))
+        size = fitting_runs(sent, layout.own_bytes, *gpu_memory())
+    waves = [
+        play_wave(problem, policy, horizon, seed, steps, start, min(size, first + runs - start), tell_noise)
+        for start in range(first, first + runs, size)
+    ]
+    if len(waves) == 1:
+        return waves[0]
+    regret, explored, seconds = zip(*waves, strict=True)
+    return Wave(np.concatenate(regret), np.concatenate(explored), sum(seconds))
+
+
+def _is_ours(policy: Policy) -> bool:
+    return getattr(policy, "kernels", None) is None
+
+
+def _is_shared(problem: Problems, policy: Policy) -> bool:
+    """Whether all runs start from the same numbers.
+
+    What a policy of one's own makes of its stream when it starts is known only once it has started.
+    """
+    return _is_ours(policy) and not callable(problem)
+
+
+def _bytes_sent(layout: Layout, agent: Any, problem: Problem, checkpoints: int, shared: bool) -> int:
+    """What a run has on the GPU beside the memory of its thread: results and streams, and what is its own."""
+    always = 16 * checkpoints + 16 + 64
+    if shared:
+        return always
+    arrays = [*shared_arrays(layout, [agent]), *map(np.asarray, make_truth(problem))]
+    return always + 8 * (layout.floats + layout.ints) + sum(array.nbytes for array in arrays)
+
+
 def play_wave(
     problem: Problems,
     policy: Policy,
@@ -69,8 +119,31 @@ def play_wave(
     runs: int,
     tell_noise: bool = True,
 ) -> Wave:
-    """Play runs `first` to `first + runs - 1` on the GPU; run r is run r of the CPU."""
+    """Play runs `first` to `first + runs - 1` on the GPU together; run r is run r of the CPU."""
     ready = _make_ready(problem, policy, horizon, seed, first, runs, tell_noise)
+    with _memory_explained(policy, runs, ready.layout):
+        return _play(ready, policy, seed, steps, first, runs)
+
+
+@contextmanager
+def _memory_explained(policy: Policy, runs: int, layout: Layout) -> Iterator[None]:
+    """The driver's error of too little memory in one line; it comes when arrays are made, or when a wave begins."""
+    try:
+        yield
+    except Exception as error:  # of a class that is another one in each version of the driver's bindings
+        code = next((one for one in _OUT_OF_MEMORY if one in str(error)), None)
+        if code is None:
+            raise
+        raise UnfitError(
+            f"{policy.name} cannot be played on this GPU now: its memory does not hold {runs:,} runs that need "
+            f"{layout.own_bytes / 1024:,.1f} kB a thread; free some of it, or play it with device='cpu' ({code})"
+        ) from error
+
+
+_OUT_OF_MEMORY = ("OUT_OF_MEMORY", "LAUNCH_OUT_OF_RESOURCES")
+
+
+def _play(ready: _Ready, policy: Policy, seed: int, steps: Ints, first: int, runs: int) -> Wave:
     kernel = make_kernel(ready.layout, {name: getattr(ready.truths, name).shape[1:] for name in _ARRAYS})
     regret = cuda.device_array((runs, len(steps)))
     explored = cuda.device_array((runs, len(steps)), dtype=np.int64)
@@ -145,9 +218,7 @@ def _make_ready(
     def begin(one: Problem, run: int) -> tuple[CompiledAgent, Any]:
         return start_run(one, policy, horizon, seed, run, tell_noise)
 
-    # What a policy of one's own makes of its stream when it starts is known only once it has started.
-    ours = getattr(policy, "kernels", None) is None
-    shared = ours and not callable(problem)
+    ours, shared = _is_ours(policy), _is_shared(problem, policy)
     every = range(first, first + 1) if shared else range(first, first + runs)
     problems = [problem(run) for run in every] if callable(problem) else [problem] * len(every)
     agents = [begin(one, run) for one, run in zip(problems, every, strict=True)]

@@ -68,7 +68,7 @@ def simulate(
         policies: a policy, a list of policies, or label -> policy; each is one of ours, or an object with `act` and
             `update` (docs/own-policy.md). Without labels, policies of one class are distinguished by the parameters in
             which they differ: `LinUCB (scale=0.5)`.
-        horizon: n, the number of steps, which the policies know. None is all rounds of a stream that has an end.
+        horizon: n, the number of steps, which the policies know. None plays a finite stream to its end.
         runs: independent repetitions.
         seed: of everything random.
         jobs: processes; None is one per core.
@@ -79,7 +79,7 @@ def simulate(
         pulls: also record there how often each arm has been pulled in each context so far: the column `pulls` of
             `results.diagnostics`, a list of counts for each context.
         device: `gpu` plays all runs together on a GPU, with the same kernels and the same random numbers: run r is
-            run r (docs/gpu.md). For millions of runs see `summarise`.
+            the same on CPU and GPU (docs/gpu.md). For millions of runs see `summarise`.
         first_run: the number of the first run; with `runs=1` it plays a single run again.
         tell_noise: whether the policies are told σ. Those that plan over a table of contexts need it; the others
             estimate it from the rewards if they are not.

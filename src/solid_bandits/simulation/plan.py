@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from solid_bandits import _check
 from solid_bandits._check import short
@@ -14,6 +14,7 @@ from solid_bandits.problem import Problem
 from solid_bandits.simulation.labels import labelled
 from solid_bandits.stream import POLICY, make_stream
 from solid_bandits.streams import Record, Stream
+from solid_bandits.streams.base import StreamKind, kind_of
 
 Playable = Problem | Stream
 """What is played."""
@@ -40,6 +41,8 @@ class Plan:
     tell_noise: bool = True
     """Whether policies are told σ."""
     record: Record | None = None
+    kind: StreamKind | None = field(init=False, default=None)
+    """What the stream of every run is; None where problems are played."""
 
     def __post_init__(self) -> None:
         self._check_arguments()
@@ -49,8 +52,10 @@ class Plan:
             raise _check.ArgumentError(
                 "problem", f"must be a Problem or a Stream, or a function from a run to one, got {got}"
             )
-        if self.horizon is None and isinstance(problem, Stream):
-            object.__setattr__(self, "horizon", problem.length)  # the one moment at which it is written
+        if isinstance(problem, Stream):  # the one moment at which these are written
+            object.__setattr__(self, "kind", kind_of(problem))
+            if self.horizon is None:
+                object.__setattr__(self, "horizon", problem.length)
         _check.integer("horizon", self.horizon, least=1)
         if isinstance(problem, Stream):
             self._check_stream(problem)
@@ -87,7 +92,7 @@ class Plan:
             _check_function(self.problem)
 
     def _check_stream(self, stream: Stream) -> None:
-        if stream.length is not None and self.horizon > stream.length:
+        if stream.length is not None and self.horizon > _check.integer("length", stream.length, least=1):
             raise _check.ArgumentError(
                 "horizon", f"must be at most {stream.length}, the rounds there are, got {self.horizon}"
             )
@@ -112,7 +117,7 @@ class Plan:
     @property
     def on_stream(self) -> bool:
         """Whether a stream is played."""
-        return isinstance(self.problem_of(self.first_run), Stream)
+        return self.kind is not None
 
     @property
     def steps(self) -> Ints:

@@ -6,12 +6,47 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
+from typing import NamedTuple
 
 from solid_bandits import _check, _words
 from solid_bandits._types import Plain
-from solid_bandits.setting import Setting, make_setting
+from solid_bandits.setting import LARGEST_DIM, Setting, make_setting
 from solid_bandits.streams.ridge import RidgeFit, fit_rounds
 from solid_bandits.streams.rounds import Rounds
+
+
+def sizes_of(stream: "Stream") -> tuple[int, int]:
+    """`dim` and `n_arms` of a stream, which may be one of a user's own."""
+    dim, n_arms = (getattr(stream, name, None) for name in ("dim", "n_arms"))
+    return (
+        _check.integer("dim", dim, least=1, most=LARGEST_DIM),  # type: ignore[arg-type]
+        _check.integer("n_arms", n_arms, least=1),  # type: ignore[arg-type]
+    )
+
+
+class StreamKind(NamedTuple):
+    """What the streams of all runs have in common where each run has its own."""
+
+    dim: int
+    n_arms: int
+    linear: bool
+    arm_names: tuple[str, ...] | None
+
+
+def kind_of(stream: "Stream") -> StreamKind:
+    """What a stream is, checked: it may be one of a user's own."""
+    dim, n_arms = sizes_of(stream)
+    names = stream.arm_names
+    if names is not None and (
+        not isinstance(names, list | tuple)
+        or len(names) != n_arms
+        or not all(isinstance(one, str) for one in names)
+    ):
+        raise _check.ArgumentError(
+            "arm_names", f"must be None or {n_arms} names, as n_arms says, got {_check.short(names)}"
+        )
+    linear = _check.switch("linear", stream.linear)
+    return StreamKind(dim, n_arms, linear, None if names is None else tuple(names))
 
 
 class Stream(ABC):
@@ -73,7 +108,9 @@ class Stream(ABC):
     @cached_property
     def fit(self) -> RidgeFit | None:
         """The ridge fit to all rewards that are known; None where mean rewards are linear by construction."""
-        return None if self.linear else fit_rounds(self.every(), self.dim, self.ridge)
+        if self.linear:
+            return None
+        return fit_rounds(self.every(), *sizes_of(self), _check.positive("ridge", self.ridge))
 
     def setting(self, horizon: int | None = None, tell_noise: bool = True) -> Setting:
         """What a policy may know; σ if it is told."""

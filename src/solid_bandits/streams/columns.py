@@ -1,10 +1,11 @@
 """Which columns of a table mean what, and the numbers in them, checked: an error names the column and the row."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from reprlib import repr as short
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from solid_bandits.streams.encoding import Layout
 
 ARM = "{arm}"
 """What stands for an arm's name in a template of column names."""
+_NAMES = "names, all text or all whole numbers"
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 
 
@@ -44,7 +46,7 @@ class Columns:
         for name in ("reward", "label", "round", "arm", "available", "event_id"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, str) or not value):
-                raise _check.ArgumentError(name, f"must be the name of a column, got {short(value)}")
+                raise _check.ArgumentError(name, f"must be the name of a column, got {_check.short(value)}")
         _check.switch("intercept", self.intercept)
         if (self.reward is None) == (self.label is None):
             got = "neither" if self.reward is None else "both"
@@ -130,10 +132,15 @@ class Columns:
 
 
 def _names(name: str, values: Any) -> tuple[str, ...]:
+    # A set has another order in each process.
+    if not isinstance(values, str | list | tuple | np.ndarray) or (
+        np.ndim(values) == 0 and not isinstance(values, str)
+    ):
+        raise _check.ArgumentError(name, f"must be a list of names of columns, got {_check.short(values)}")
     given = (values,) if isinstance(values, str) else tuple(values)
     for place, one in enumerate(given):
         if not isinstance(one, str) or not one:
-            raise _check.ArgumentError(name, f"must be names of columns, got {short(one)}")
+            raise _check.ArgumentError(name, f"must be names of columns, got {_check.short(one)}")
         if one in given[:place]:
             raise _check.ArgumentError(name, f"must name each column once, got {one!r} twice")
     return given
@@ -160,11 +167,14 @@ class Cells:
         """The error of the first row in which something is wrong."""
         place = int(wrong.argmax())
         value = self.frame[column][place]
-        got = "nothing" if value is None else short(value)
+        value = value.to_list() if isinstance(value, pl.Series) else value
+        got = "nothing" if value is None else _check.short(value)
         return ValueError(f"column {column!r} must hold {wanted}, got {got} in row {self.rows[place]}")
 
     def _floats(self, column: str) -> Floats:
         series = self.frame[column]
+        if series.dtype == pl.Object:
+            return self._floats_of_objects(column)
         if series.dtype == pl.String and self.text:
             series = series.str.strip_chars().cast(pl.Float64, strict=False)
         elif not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
@@ -176,6 +186,13 @@ class Cells:
             )
         values: Floats = series.cast(pl.Float64).to_numpy()
         return values
+
+    def _floats_of_objects(self, column: str) -> Floats:
+        values = self.frame[column].to_list()
+        wrong = np.array([one is not None and not isinstance(one, Real | np.bool_) for one in values])
+        if wrong.any():
+            raise self.bad(column, wrong, "numbers")
+        return np.array([np.nan if one is None else _as_float(one) for one in values])
 
     def numbers(self, column: str, largest: float, needed: Bools | None = None) -> Floats:
         """Finite numbers of at most this size; 0 where they are not needed."""
@@ -219,25 +236,61 @@ class Cells:
     def words(self, column: str) -> list[str]:
         """Names: text, or whole numbers as text."""
         series = self.frame[column]
+        if series.dtype == pl.Object:
+            return self._words_of_objects(column)
         wrong = series.is_null().to_numpy()
-        if series.dtype.is_float():
-            with np.errstate(invalid="ignore"):
-                wrong |= ~(series.to_numpy() % 1.0 == 0.0)
-            if not wrong.any():
-                series = series.cast(pl.Int64)
         if wrong.any():
             raise self.bad(column, wrong, "names")
+        if series.dtype.is_float():
+            values = series.to_numpy()
+            with np.errstate(invalid="ignore"):
+                wrong = ~((values % 1.0 == 0.0) & (np.abs(values) < 2.0**63))
+            if not wrong.any():
+                series = series.cast(pl.Int64)
+        elif series.dtype == pl.Binary:  # text, if it is written as text is
+            series = pl.Series([_decoded(one) for one in series], dtype=pl.String)
+            wrong = series.is_null().to_numpy()
+        elif series.dtype.is_nested() or series.dtype == pl.Duration:
+            wrong = np.ones(len(series), dtype=np.bool_)
+        if wrong.any():
+            raise self.bad(column, wrong, _NAMES)
         return series.cast(pl.String).to_list()
+
+    def _words_of_objects(self, column: str) -> list[str]:
+        values = self.frame[column].to_list()
+        kind = str if isinstance(values[0], str) else int
+        found = [one if isinstance(one, str) else _check.whole(one) for one in values]
+        wrong = np.array([not isinstance(one, kind) for one in found])
+        if wrong.any():
+            raise self.bad(column, wrong, _NAMES)
+        return list(map(str, found))
 
     def codes(self, column: str, names: dict[str, int]) -> Ints:
         """Names by their numbers."""
         return np.array([names[one] for one in self.words(column)], dtype=np.int64)
 
 
-def order_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Names in order: as numbers where all are, else as words."""
-    found = list(names)
+def _decoded(text: bytes) -> str | None:
     try:
-        return tuple(sorted(found, key=float))
+        return text.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def order_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Names in order: as numbers where all are finite ones, else as words; names of one number as words among them."""
+    found = sorted(names)
+    try:
+        numbers = {name: float(name) for name in found}
     except ValueError:
-        return tuple(sorted(found))
+        return tuple(found)
+    if not all(map(math.isfinite, numbers.values())):
+        return tuple(found)
+    return tuple(sorted(found, key=lambda name: (numbers[name], name)))

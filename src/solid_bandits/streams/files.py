@@ -4,13 +4,12 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from solid_bandits import _check
-from solid_bandits._files import first_line
+from solid_bandits._files import first_line, path_of
 from solid_bandits._types import Plain
 from solid_bandits.streams.base import Stream
 from solid_bandits.streams.columns import Cells, Columns, order_names
@@ -39,7 +38,7 @@ class FileStream(Stream):
         noise_std: float | None = None,
         ridge: float = 1.0,
     ) -> None:
-        self.path = Path(path)
+        self.path = path_of("path", path)
         self.columns = columns
         self.noise_std = None if noise_std is None else _check.positive("noise_std", noise_std)
         self.ridge = _check.positive("ridge", ridge)
@@ -59,7 +58,7 @@ class FileStream(Stream):
             self.arm_names = list(self.arms) or None
             self.dim = self.layout.dim
             self.length = 0
-            self.fit = fit_rounds(self._counted(), self.dim, self.ridge)
+            self.fit = fit_rounds(self._counted(), self.dim, self.n_arms, self.ridge)
             self._check_order()
         if self.length == 0:
             raise _check.ArgumentError("path", f"must have rows, got {os.fspath(path)!r}, which has none")

@@ -28,7 +28,7 @@ class FiniteStream(Stream):
 
     def __init__(self, problem: Problem) -> None:
         if not isinstance(problem, Problem):
-            raise _check.ArgumentError("problem", f"must be a Problem, got {problem!r}")
+            raise _check.ArgumentError("problem", f"must be a Problem, got {_check.short(problem)}")
         self.problem = problem
         self.dim, self.n_arms = problem.dim, problem.n_arms
         self.noise_std = problem.noise_std

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from solid_bandits import _check
+from solid_bandits._files import first_line
 from solid_bandits._types import Floats, Ints, Plain
 from solid_bandits.setting import check_features
 from solid_bandits.stream import ENVIRONMENT, seed_sequence
@@ -206,6 +207,7 @@ def from_frame(
     by_template = not columns.long and columns.label is None
     arms = columns.arms_among(present) if by_template else ()
     columns.check_present(present, arms)
+    _check_once(frame, columns.needed(arms))
     table = _polars(frame, {name: found[name] for name in columns.needed(arms)})
     if table.height == 0:
         raise _check.ArgumentError("frame", "must have rows, got none")
@@ -257,12 +259,12 @@ def classification(
         ClassificationStream(3 rounds, arms=2, dim=4)
     """
     contexts = check_features("X", X, "rows", "columns")
-    labels = np.asarray(y)
+    labels = _labels(y)
     if labels.shape != (len(contexts),):
         raise _check.ArgumentError(
             "y", f"must have shape ({len(contexts)},), one for each row, got {labels.shape}"
         )
-    cells = Cells(pl.DataFrame({"y": pl.Series("y", labels, strict=False)}), np.arange(len(labels)))
+    cells = Cells(pl.DataFrame([_series("y", labels)]), np.arange(len(labels)))
     words = cells.words("y")
     names = order_names(set(words))
     place = {name: number for number, name in enumerate(names)}
@@ -275,7 +277,9 @@ def classification(
 def _grouped(table: pl.DataFrame, columns: Columns) -> tuple[pl.DataFrame, Ints]:
     """Rows of a round brought together, rounds in the order in which they began; and the rows' numbers."""
     assert columns.round is not None
-    Cells(table, np.arange(table.height)).words(columns.round)  # none is missing
+    names = Cells(table, np.arange(table.height)).words(columns.round)  # none is missing
+    if table.schema[columns.round] == pl.Object:  # by which polars groups nothing
+        table = table.with_columns(pl.Series(columns.round, names))
     placed = table.with_row_index("\0row").with_columns(
         pl.col("\0row").min().over(columns.round).alias("\0first")
     )
@@ -286,7 +290,8 @@ def _grouped(table: pl.DataFrame, columns: Columns) -> tuple[pl.DataFrame, Ints]
 def _columns_of(frame: Any) -> dict[str, Any]:
     """Names of the columns as text -> as the frame has them."""
     if isinstance(frame, pl.LazyFrame):
-        return {name: name for name in frame.collect_schema().names()}
+        with _collected():
+            return {name: name for name in frame.collect_schema().names()}
     try:
         return {str(name): name for name in frame.columns}
     except (AttributeError, TypeError):
@@ -295,10 +300,48 @@ def _columns_of(frame: Any) -> dict[str, Any]:
         ) from None
 
 
+@contextmanager
+def _collected() -> Iterator[None]:
+    """Errors of a lazy frame, which come when it is collected, in one line."""
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        raise _check.ArgumentError(
+            "frame", f"must be one that can be collected, got one that cannot ({first_line(error)})"
+        ) from None
+
+
+def _check_once(frame: Any, names: Sequence[str]) -> None:
+    """Refuse columns of one name, which pandas has, where one of them is to be read."""
+    if isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        return
+    present = list(map(str, frame.columns))
+    for name in names:
+        if present.count(name) > 1:
+            raise ValueError(
+                f"column {name!r} must be in the frame once, got {present.count(name)} of that name"
+            )
+
+
+def _labels(y: Any) -> Any:
+    """Classes as an array: of text, numbers, times, or objects of which each is looked at."""
+    try:
+        labels = np.asarray(y)
+    except ValueError:
+        raise _check.ArgumentError(
+            "y", f"must be text or whole numbers, one for each row, got {_check.short(y)}"
+        ) from None
+    if labels.dtype.kind not in "biufUSMO" or isinstance(y, np.ma.MaskedArray):
+        got = "masked values" if isinstance(y, np.ma.MaskedArray) else labels.dtype
+        raise _check.ArgumentError("y", f"must be text or whole numbers, got {got}")
+    return labels.astype(np.float64) if labels.dtype.kind == "f" else labels
+
+
 def _polars(frame: Any, names: dict[str, Any]) -> pl.DataFrame:
     """The columns of these names, whichever library has made the frame."""
     if isinstance(frame, pl.LazyFrame):
-        return frame.select(list(names)).collect()
+        with _collected():
+            return frame.select(list(names)).collect()
     if isinstance(frame, pl.DataFrame):
         return pl.DataFrame([frame.get_column(name) for name in names])
     return pl.DataFrame([_series(name, frame[given].to_numpy()) for name, given in names.items()])
@@ -308,8 +351,22 @@ def _series(name: str, values: Any) -> pl.Series:
     """A column of pandas; in one of Python's objects, what is missing is None, NaN or pandas' NA."""
     if values.dtype.kind != "O":
         return pl.Series(name, values)
-    known = [None if one is None or type(one).__name__ == "NAType" or one != one else one for one in values]
-    return pl.Series(name, known, strict=False)
+    known = [None if _is_missing(one) else one for one in values]
+    try:
+        return pl.Series(name, known)
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        pl.exceptions.PolarsError,
+    ):  # of several kinds: `Cells` looks at each
+        return pl.Series(name, known, dtype=pl.Object)
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, float | np.floating):
+        return bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _hash(*arrays: Any) -> str:

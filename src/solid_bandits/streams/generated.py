@@ -95,7 +95,11 @@ class GeneratedStream(Stream):
         size = rounds_per_block(self.n_arms, self.dim)
         drawn = np.empty((size, self.n_arms, self.dim))
         self.prepare(drawn)
-        theta = self.theta.copy()
+        theta = np.array(_check.array("theta", self.theta, "dim"))
+        if theta.shape != (self.dim,):
+            raise _check.ArgumentError(
+                "theta", f"must have shape ({self.dim},), as dim says, got {theta.shape}"
+            )
         while True:
             self.draw(rng, drawn)
             features = drawn
@@ -173,6 +177,11 @@ def write_blocks(contexts: Floats, features: Floats, first: int = 0) -> None:
     """Write each context into the block of each arm, the first of which begins in column `first`."""
     rounds, size = contexts.shape
     arms = features.shape[1]
+    if features.shape[0] != rounds or features.shape[2] < first + arms * size:
+        raise ValueError(
+            f"features must have shape ({rounds}, arms, {first} + arms * {size}), as the contexts ask for, got "
+            f"{features.shape}"
+        )
     # The blocks of all arms as one view: a step along the arms is also one along the blocks.
     by_round, by_arm, by_number = features.strides
     view = np.lib.stride_tricks.as_strided(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from solid_bandits import _check
 from solid_bandits._compile import compiled_for, jit_apart
 from solid_bandits._types import Bools, Floats, Ints, Plain
 from solid_bandits.estimation.arms import best_available
@@ -24,9 +25,9 @@ from solid_bandits.policies.own import OwnPolicyError, compiling
 from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.setting import Setting
 from solid_bandits.stream import POLICY, make_stream
-from solid_bandits.streams.base import Stream
+from solid_bandits.streams.base import Stream, sizes_of
 from solid_bandits.streams.decisions import DecisionLog, DecisionWriter, make_log
-from solid_bandits.streams.rounds import RoundArrays
+from solid_bandits.streams.rounds import RoundArrays, sound_blocks
 
 MOST_ARMS_COUNTED = 100
 """Where there are more, pulls of single arms are not kept."""
@@ -157,20 +158,24 @@ def play_stream(
     Its rounds and noise depend on seed and run only, not on the policy. What making or reading the rounds takes is not
     the policy's time. With a writer, every decision is handed to it.
     """
+    dim, n_arms = sizes_of(stream)
+    if setting.dim != dim:
+        raise ValueError(f"setting of a stream must have its dim of {dim}, got {setting.dim}")
     agent = start(policy, setting, None, make_stream(seed, run, POLICY))
     estimator = getattr(agent.state, "estimator", None)
     certain = kernels(type(agent)).certain
-    fitted = np.zeros(0) if stream.fit is None else np.array(stream.fit.theta)
-    counted = stream.n_arms if stream.n_arms <= MOST_ARMS_COUNTED else 0
+    fitted = _fitted(stream.fit, dim)
+    counted = n_arms if n_arms <= MOST_ARMS_COUNTED else 0
     trace = _new_trace(steps, counted, horizon)
     progress = Progress(
-        np.zeros(4, dtype=np.int64), np.zeros(3), np.zeros(counted, dtype=np.int64), np.zeros(stream.dim)
+        np.zeros(4, dtype=np.int64), np.zeros(3), np.zeros(counted, dtype=np.int64), np.zeros(dim)
     )
     seconds, done = 0.0, 0
     loop: Any = None
-    for block in stream.blocks(seed, run):
+    for block in sound_blocks(stream.blocks(seed, run), dim, n_arms):
         rounds = block.first(horizon - done)
-        log = None if writer is None else make_log(len(rounds), stream.n_arms, writer.probabilities)
+        size, arms, _ = rounds.arrays.features.shape
+        log = None if writer is None else make_log(size, arms, writer.probabilities)
         arguments = (agent, estimator, certain, rounds.arrays, fitted, trace, progress, log)
         with compiling(policy, agent, lambda: kernels(type(agent))):
             if isinstance(agent, PlainAgent):
@@ -188,6 +193,18 @@ def play_stream(
         if done == horizon:
             return trace, seconds
     raise ValueError(f"the stream must have {horizon} rounds, as many as the horizon has steps, got {done}")
+
+
+def _fitted(fit: Any, dim: int) -> Floats:
+    """θ of a ridge fit, which a stream of a user's own may have made; empty where there is none."""
+    if fit is None:
+        return np.zeros(0)
+    theta = np.array(_check.array("fit.theta", getattr(fit, "theta", fit), "dim"))
+    if theta.shape != (dim,):
+        raise _check.ArgumentError(
+            "fit.theta", f"must have shape ({dim},), as dim is {dim}, got {theta.shape}"
+        )
+    return theta
 
 
 def stream_trace_to_plain(trace: StreamTrace) -> Plain:

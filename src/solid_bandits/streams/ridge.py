@@ -1,14 +1,13 @@
 """A ridge fit to all rewards that are known: what the best linear model of data would have chosen."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from solid_bandits._compile import jit, jit_apart
 from solid_bandits._types import Floats
 from solid_bandits.estimation.estimator import Estimator, make_estimator, write_theta
-from solid_bandits.streams.rounds import RoundArrays, Rounds
+from solid_bandits.streams.rounds import RoundArrays, sound_blocks
 
 
 class RidgeFit(NamedTuple):
@@ -65,12 +64,12 @@ def observe_rounds(
                 sums[1] += (reward - shift) ** 2
 
 
-def fit_rounds(blocks: Iterable[Rounds], dim: int, ridge: float) -> RidgeFit:
-    """The fit to all rounds of these blocks, one block in memory at a time."""
+def fit_rounds(blocks: Any, dim: int, n_arms: int, ridge: float) -> RidgeFit:
+    """The fit to all rounds of these blocks, whoever made them, one block in memory at a time."""
     estimator = make_estimator(dim, ridge)
     sums, row = np.zeros(2), np.zeros(dim)
     shift: float | None = None
-    for block in blocks:
+    for block in sound_blocks(blocks, dim, n_arms):
         if shift is None:  # near the mean, so that the variance is no difference of large numbers
             shift = float(block.arrays.means[block.arrays.available].mean())
         observe_rounds(estimator, block.arrays, shift, sums, row)

@@ -1,6 +1,7 @@
 """Some consecutive rounds of a stream: what is offered in each, and what each arm is worth."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sized
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,11 +40,16 @@ class RoundArrays(NamedTuple):
     """Added to the mean of whichever arm is pulled, shape (rounds,)."""
 
 
+_TYPES = (np.float64, np.int64, np.bool_, np.float64, np.float64)
+"""Of these arrays."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rounds:
     """A block of consecutive rounds.
 
-    The arrays may be views of ones that the stream writes its next block into: they are used before that is asked for.
+    Features, means and noise may be views of arrays that the stream writes its next block into: they are used before
+    that is asked for.
 
     Args:
         features: φ, shape (rounds, arms, dim).
@@ -63,6 +69,8 @@ class Rounds:
 
     arrays: RoundArrays
     event_ids: EventIds | None
+    _made: RoundArrays = field(repr=False)
+    """The arrays that were checked: others that somebody puts in their place are checked too."""
 
     def __init__(
         self,
@@ -77,30 +85,39 @@ class Rounds:
         rounds, arms, _ = phi.shape
         mu = _floats("means", means, 2, LARGEST_REWARD)
         _check_shape("means", mu, (rounds, arms))
-        mask = np.ones((rounds, arms), dtype=np.bool_) if available is None else np.asarray(available)
-        if mask.dtype != np.bool_:
-            raise _check.ArgumentError("available", f"must be true and false, got {mask.dtype}")
-        _check_shape("available", mask, (rounds, arms))
-        if counts is None:
-            offered: Ints = np.full(rounds, arms, dtype=np.int64)
-        else:
-            offered = np.asarray(counts)
+        mask: Bools = np.ones((rounds, arms), dtype=np.bool_)
+        if available is not None:
+            mask = _array("available", available)
+            if mask.dtype != np.bool_:
+                raise _check.ArgumentError("available", f"must be true and false, got {mask.dtype}")
+            _check_shape("available", mask, (rounds, arms))
+        offered: Ints = np.full(rounds, arms, dtype=np.int64)
+        if counts is not None:
+            offered = _array("counts", counts)
             if offered.dtype.kind not in "iu":
                 raise _check.ArgumentError("counts", f"must be whole numbers, got {offered.dtype}")
             _check_shape("counts", offered, (rounds,))
-            if offered.min(initial=1) < 1 or offered.max(initial=1) > arms:
-                raise _check.ArgumentError("counts", f"must be from 1 to {arms}, the arms of the features")
+            _check_counts(offered, arms)
             mask = mask & (np.arange(arms) < offered[:, None])
-        none = np.flatnonzero(~mask.any(axis=1))
-        if none.size:
-            raise _check.ArgumentError("available", f"must have an arm in each round, got none in {none[0]}")
+        if available is not None:
+            none = np.flatnonzero(~mask.any(axis=1))
+            if none.size:
+                raise _check.ArgumentError(
+                    "available", f"must have an arm in each round, got none in {none[0]}"
+                )
         added = np.zeros(rounds) if noise is None else _floats("noise", noise, 1, LARGEST_REWARD)
         _check_shape("noise", added, (rounds,))
+        if event_ids is not None and not isinstance(event_ids, Sized):
+            raise _check.ArgumentError(
+                "event_ids", f"must be a list of names, one per round, got {_check.short(event_ids)}"
+            )
         if event_ids is not None and len(event_ids) != rounds:
             raise _check.ArgumentError("event_ids", f"must be {rounds}, one per round, got {len(event_ids)}")
-        arrays = RoundArrays(*map(_shown, (phi, offered.astype(np.int64, copy=False), mask, mu, added)))
-        object.__setattr__(self, "arrays", arrays)  # the one moment at which the frozen fields are written
-        object.__setattr__(self, "event_ids", event_ids)
+        # Compiled code goes by the counts and the mask: they are this block's own.
+        own = (phi, np.array(offered, dtype=np.int64), np.array(mask), mu, added)
+        arrays = RoundArrays(*map(_shown, own))
+        for name, value in (("arrays", arrays), ("_made", arrays), ("event_ids", event_ids)):
+            object.__setattr__(self, name, value)  # the one moment at which the frozen fields are written
 
     def __len__(self) -> int:
         return len(self.arrays.counts)
@@ -114,17 +131,90 @@ class Rounds:
         return Rounds(features, means, available, counts, noise, ids)
 
 
+def sound_blocks(blocks: Any, dim: int, n_arms: int) -> Iterator[Rounds]:
+    """Blocks of a stream of this size, whoever made them, each checked before compiled code relies on it."""
+    try:
+        given = iter(blocks)
+    except TypeError:
+        raise ValueError(
+            f"blocks must give sb.streams.Rounds one by one, got {_check.short(blocks)}"
+        ) from None
+    for block in given:
+        yield _sound(block, dim, n_arms)
+
+
+def _sound(block: Any, dim: int, n_arms: int) -> Rounds:
+    if not isinstance(block, Rounds):
+        raise ValueError(f"blocks must give sb.streams.Rounds, got {_check.short(block)}")
+    rounds = block if _is_as_made(block) else _made_again(block)
+    shape = rounds.arrays.features.shape
+    if shape[2] != dim or shape[1] > n_arms:
+        raise ValueError(
+            f"features of a block must have shape (rounds, arms, {dim}) with at most {n_arms} arms, as dim and n_arms "
+            f"of the stream say, got {shape}"
+        )
+    return rounds
+
+
+def _is_as_made(block: Rounds) -> bool:
+    """Whether the arrays of a block are those that were checked, in the same form."""
+    arrays = getattr(block, "arrays", None)
+    if type(block) is not Rounds or not isinstance(arrays, RoundArrays) or arrays is not block._made:
+        return False
+    if arrays.features.ndim != 3:
+        return False
+    rounds, arms, _ = arrays.features.shape
+    shapes = (arrays.features.shape, (rounds,), (rounds, arms), (rounds, arms), (rounds,))
+    for one, kind, shape in zip(arrays, _TYPES, shapes, strict=True):
+        flags = one.flags
+        if one.dtype != kind or one.shape != shape or not flags.c_contiguous or flags.writeable:
+            return False
+    return bool(arrays.counts.min() >= 1 and arrays.counts.max() <= arms)
+
+
+def _made_again(block: Rounds) -> Rounds:
+    """A block of the same numbers, checked as a new one is."""
+    arrays, ids = (getattr(block, name, None) for name in ("arrays", "event_ids"))
+    if not isinstance(arrays, RoundArrays):
+        raise ValueError(
+            f"blocks must give sb.streams.Rounds as they were made, got arrays {_check.short(arrays)}"
+        )
+    return Rounds(arrays.features, arrays.means, arrays.available, arrays.counts, arrays.noise, ids)
+
+
+def _array(name: str, values: Any) -> Any:
+    """As an array of whatever is in it."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise _check.ArgumentError(name, "must be an array without masked values, got one with them")
+    try:
+        return np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise _check.ArgumentError(
+            name, f"must be an array, got rows of different lengths, {_check.short(values)}"
+        ) from None
+
+
 def _floats(name: str, values: ArrayLike, axes: int, largest: float) -> Floats:
-    found = np.asarray(values)
+    found = _array(name, values)
     if found.dtype.kind not in "biuf" or found.ndim != axes or 0 in found.shape:
         raise _check.ArgumentError(
             name, f"must be numbers with {axes} axes, none empty, got {found.dtype} of shape {found.shape}"
         )
-    result: Floats = np.ascontiguousarray(found, dtype=np.float64)
+    result: Floats = np.require(found, np.float64, ["C", "A"])
     # The least and the largest of numbers with a NaN among them are NaN.
-    if not (-largest <= result.min() and result.max() <= largest):
-        raise _check.ArgumentError(name, f"must be finite and at most {largest:g} in size")
+    least, most = result.min(), result.max()
+    if not (-largest <= least and most <= largest):
+        got = least if not least >= -largest else most
+        raise _check.ArgumentError(name, f"must be finite and at most {largest:g} in size, got {got:g}")
     return result
+
+
+def _check_counts(counts: Ints, arms: int) -> None:
+    for got in (counts.min(), counts.max()):
+        if not 1 <= got <= arms:
+            raise _check.ArgumentError(
+                "counts", f"must be from 1 to {arms}, the arms of the features, got {got}"
+            )
 
 
 def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
@@ -133,6 +223,6 @@ def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
 
 
 def _shown(values: Any) -> Any:
-    view = np.ascontiguousarray(values).view()
+    view = values.view()
     view.flags.writeable = False
     return view
