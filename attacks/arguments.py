@@ -391,6 +391,8 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
             name: "switch" if isinstance(value, bool) else "word" if isinstance(value, str) else "number"
             for name, value in good.items()
         }
+        if kinds.get("ridge") == "word":  # or a number
+            kinds["ridge"] = "any"
         yield kind.__name__, Call(kind, good, kinds)
     yield from room_calls(folder)
 

@@ -14,11 +14,11 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
+from solid_bandits._check import short
 from solid_bandits._types import Plain
 
 FORMAT = 2

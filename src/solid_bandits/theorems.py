@@ -201,6 +201,8 @@ def worst_case_bound(problem: Problem, n: float, max_multiplier: float, rate: fl
     n = _check.number("n", n, least=3)
     rate = _check.number("rate", rate, least=1)
     most = _check.number("max_multiplier", max_multiplier, least=0)
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem must be a Problem, got {_check.short(problem)}")
     known = _Constants(problem, n, most)
     size, variance = known.size, known.variance
     weight = most * size / variance

@@ -141,6 +141,12 @@ class Reduction:
         )
 
 
+def check_problem(problem: object) -> None:
+    """Refuse what is none."""
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem must be a Problem, got {_check.short(problem)}")
+
+
 def gaps(problem: Problem) -> Gaps:
     """Gaps computed as (φ* - φ)ᵀθ, with their rounding error bounded; in fractions where double is too coarse.
 
@@ -150,8 +156,7 @@ def gaps(problem: Problem) -> Gaps:
         ValueError: two arms of a context are equally good, or as far as floating point can tell.
 
     """
-    if not isinstance(problem, Problem):
-        raise ValueError(f"problem must be a Problem, got {_check.short(problem)}")
+    check_problem(problem)
     rows = np.arange(problem.n_contexts)
     best = problem.features[rows, problem.optimal_arms][:, None, :]
     values = (best - problem.features) @ problem.theta

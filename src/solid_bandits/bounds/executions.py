@@ -296,8 +296,11 @@ def _greedy(problem: Problem) -> Bools:
 
 
 def _allocation(problem: Problem, allocation: ArrayLike) -> Floats:
+    _geometry.check_problem(problem)
     eta = _check.array("allocation", allocation, "contexts", "arms")
     shape = (problem.n_contexts, problem.n_arms)
     if eta.shape != shape or eta.min() < 0 or not eta.sum() > 0:
-        raise ValueError(f"allocation must be pulls >= 0, some of them > 0, of shape {shape}, got {eta!r}")
+        raise ValueError(
+            f"allocation must be pulls >= 0, some of them > 0, of shape {shape}, got {_check.short(eta)}"
+        )
     return eta
