@@ -9,17 +9,20 @@ then of their 10 rewards, from 4 connections, as fast as they go. *start*: a log
 service's own model without HTTP (once: it stays in DIR); then the time from the command to "listening" by snapshot.
 *replay*: of all of that log.
 
-As the sync of a commit is the disk's, the same commits without a service are timed beside each number.
+As the sync of a commit is the disk's, the same commits without a service are timed beside each number. What a run does
+not measure stays on the page as it was.
 """
 
 import argparse
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -28,7 +31,22 @@ import numpy as np
 
 ARMS, DIM = 20, 20
 PAGE = Path(__file__).with_suffix(".md")
+PATIENCE = 120.0
+"""Seconds for an answer, a start or an end: what takes longer has come to a standstill, and is said."""
 SPEC = {"name": "load", "policy": "randucb", "dim": DIM, "noise_std": 0.5, "floor": 0.05, "seed": 1}
+
+
+TITLES = {"singles": "Single decisions", "batches": "Batches", "start": "Start", "replay": "Replay"}
+INTRODUCTION = f"""# Load on the decision service
+
+`python benchmarks/service.py`: {os.cpu_count()} cores, client included; d = {DIM}, {ARMS} arms,
+SQLite with `synchronous=FULL`.
+*Commit alone* is SQLite's own commit of one such row in the same directory just before, without a service:
+the disk's share. *CPU* is the server's processor time for a decision and its reward, which other programs on
+the machine do not lengthen as they do waiting. *Load* is the load average at the end of each line: what else
+the machine was doing, this measurement included."""
+HEAD = """| decisions/s asked | played | p50 ms | p99 ms | max ms | failed | CPU ms | commit alone, ms | load |
+|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
 class Served:
@@ -47,16 +65,32 @@ class Served:
         ]
         self.begun = time.perf_counter()
         self.process = subprocess.Popen([*command, "--rate", "1e6"], stdout=subprocess.PIPE, text=True)
+        giving_up = threading.Timer(PATIENCE, self.process.kill)  # then the line ends, empty
+        giving_up.start()
         said = self.process.stdout.readline()
         if said.startswith("admin key"):
             key, said = said.split()[-1], self.process.stdout.readline()
+        giving_up.cancel()
         self.seconds = time.perf_counter() - self.begun
+        if not said.startswith("listening"):
+            self.process.kill()
+            raise SystemExit(f"the service did not listen within {PATIENCE:g} s")
         self.url, self.key = said.split()[-1], key
         self.headers = {"Authorization": f"Bearer {key}", "content-type": "application/json"}
 
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Whatever has happened: a service that stays would hold this program's output open for whoever reads it."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(PATIENCE)
+        self.process.stdout.close()
 
 
 def bodies(count, seed):
@@ -94,7 +128,14 @@ class Connection:
         self._streams = None
 
     async def post(self, path, content):
-        """The status of the answer."""
+        """The status of the answer. A connection that idled is closed by the service, and made anew."""
+        if self._streams is not None and (self._streams[0].at_eof() or self._streams[1].is_closing()):
+            self.close()
+            self._streams = None
+        async with asyncio.timeout(PATIENCE):
+            return await self._post(path, content)
+
+    async def _post(self, path, content):
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._place)
         reader, writer = self._streams
@@ -213,100 +254,122 @@ def load():
     return f"{os.getloadavg()[0]:.1f}"
 
 
+def measure_singles(served, place, rates, seconds):
+    """Rows of the table, by their rate."""
+    rows = {}
+    for rate in rates:
+        alone, before = sync(place), cpu(served)
+        spans, failed, played = asyncio.run(singles(served, rate, seconds))
+        p50, p99 = np.percentile(spans, [50, 99])
+        rows[str(rate)] = (
+            f"| {rate} | {played:.0f} | {p50:.1f} | {p99:.1f} | {spans.max():.0f} | {failed} | "
+            f"{(cpu(served) - before) / spans.size * 1000:.2f} | "
+            f"{alone[0]:.1f}, {alone[1]:.1f} | {load()} |"
+        )
+        print(rows[str(rate)], flush=True)
+    return rows
+
+
+def measure_batches(served, place, calls):
+    alone, before = sync(place), cpu(served)
+    rate, failed = asyncio.run(batches(served, calls))
+    return (
+        f"In calls of 10, each followed by its 10 rewards, over 4 connections: **{rate:,.0f} decisions/s and as many "
+        f"rewards/s**, {failed} failed (CPU {(cpu(served) - before) / calls * 100:.2f} ms; commit alone "
+        f"{alone[0]:.1f}, {alone[1]:.1f} ms; load {load()})."
+    )
+
+
+def measure_start(place, key, count):
+    busy = load()
+    with Served(place, key) as served:
+        facts = httpx.get(
+            f"{served.url}/v1/models/load/stats", headers=served.headers, timeout=PATIENCE
+        ).json()
+        used = cpu(served)
+        served.process.kill()  # no snapshot at the end: the next start has the same to do
+    size = sum(one.stat().st_size for one in place.iterdir()) / 1e9
+    return (
+        f"{count} logged decisions ({facts['last_sequence']:,} events, {size:.1f} GB, {facts['open']:,} open): from "
+        f"the command to *listening* by snapshot **{served.seconds:.1f} s**, of which {used:.1f} s of processor time "
+        f"(load {busy})."
+    )
+
+
+def measure_replay(place, count):
+    begun, before = time.perf_counter(), os.times()
+    command = [sys.executable, "-m", "solid_bandits", "replay", os.fspath(place)]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    seconds, after = time.perf_counter() - begun, os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return (
+        f"`solid-bandits replay` of all of a log of {count} decisions: **{seconds:,.0f} s**, of which {used:,.0f} s of "
+        f"processor time (load {load()}): {ended.stdout.strip()}."
+    )
+
+
+def kept(page):
+    """The parts of a page by their titles, and the rows of its table by their rates."""
+    _, *parts = page.split("\n## ")
+    found = {title: text.strip() for title, _, text in (part.partition("\n") for part in parts)}
+    rows = [line for line in found.get(TITLES["singles"], "").splitlines() if line[2:3].isdigit()]
+    return found, {line.split("|")[1].strip(): line for line in rows}
+
+
+def written(page, rows, parts):
+    """The page with what was measured now, and what was before where it was not."""
+    found, before = kept(page)
+    rows = dict(sorted((before | rows).items(), key=lambda row: int(row[0])))
+    found |= {TITLES[name]: text for name, text in parts.items()}
+    if rows:
+        found[TITLES["singles"]] = "\n".join([HEAD, *rows.values()])
+    return (
+        "\n\n".join(
+            [INTRODUCTION, *(f"## {title}\n\n{found[title]}" for title in TITLES.values() if title in found)]
+        )
+        + "\n"
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="Directory for the services' data.")
-    parser.add_argument("--only", nargs="*", default=["singles", "batches", "start", "replay"])
+    parser.add_argument("--only", nargs="*", choices=TITLES, default=list(TITLES))
     parser.add_argument("--rates", nargs="*", type=int, default=[200, 300, 500])
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--calls", type=int, default=1_000)
     parser.add_argument("--decisions", type=int, default=1_000_000)
     arguments = parser.parse_args()
-    lines = [
-        "# Load on the decision service",
-        "",
-        f"`python benchmarks/service.py`: {os.cpu_count()} cores, client included; d = {DIM}, {ARMS} arms, SQLite with "
-        "`synchronous=FULL`.",
-        "*Commit alone* is SQLite's own commit of one such row in the same directory just before, without a service:",
-        "the disk's share. *CPU* is the server's processor time for a decision and its reward, which other programs on",
-        "the machine do not lengthen as they do waiting. *Load* is the load average at the end of each line: what else",
-        "the machine was doing.",
-        "",
-    ]
+    rows, parts = {}, {}
+
+    def note(name, words):
+        parts[name] = words
+        print(words, flush=True)
+
     if {"singles", "batches"} & set(arguments.only):
         place = arguments.out / f"load-{time.time_ns()}"
-        served = Served(place)
-        httpx.post(
-            f"{served.url}/v1/models", headers=served.headers, json=SPEC, timeout=120
-        ).raise_for_status()
-        asyncio.run(batches(served, 20))  # what is compiled at the first call
-    if "singles" in arguments.only:
-        lines += [
-            "| decisions/s asked | played | p50 ms | p99 ms | max ms | failed | CPU ms | commit alone, ms | load |",
-            "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-        ]
-        for rate in arguments.rates:
-            alone, before = sync(place), cpu(served)
-            spans, failed, played = asyncio.run(singles(served, rate, arguments.seconds))
-            p50, p99 = np.percentile(spans, [50, 99])
-            lines.append(
-                f"| {rate} | {played:.0f} | {p50:.1f} | {p99:.1f} | {spans.max():.0f} | {failed} | "
-                f"{(cpu(served) - before) / spans.size * 1000:.2f} | "
-                f"{alone[0]:.1f}, {alone[1]:.1f} | {load()} |"
-            )
-            print(lines[-1], flush=True)
-    if "batches" in arguments.only:
-        alone, before = sync(place), cpu(served)
-        rate, failed = asyncio.run(batches(served, arguments.calls))
-        lines += [
-            "",
-            f"In calls of 10, each followed by its 10 rewards, over 4 connections: **{rate:,.0f} decisions/s and as "
-            f"many rewards/s**, {failed} failed (CPU {(cpu(served) - before) / arguments.calls * 100:.2f} ms; commit "
-            f"alone {alone[0]:.1f}, {alone[1]:.1f} ms; load {load()}).",
-        ]
-        print(lines[-1], flush=True)
-    if {"singles", "batches"} & set(arguments.only):
-        served.end()
+        with Served(place) as served:
+            httpx.post(
+                f"{served.url}/v1/models", headers=served.headers, json=SPEC, timeout=PATIENCE
+            ).raise_for_status()
+            asyncio.run(batches(served, 20))  # what is compiled at the first call
+            if "singles" in arguments.only:
+                rows = measure_singles(served, place, arguments.rates, arguments.seconds)
+            if "batches" in arguments.only:
+                note("batches", measure_batches(served, place, arguments.calls))
     place, count = arguments.out / f"log-{arguments.decisions}", f"{arguments.decisions:,}"
     secret = arguments.out / f"log-{arguments.decisions}.key"
     if {"start", "replay"} & set(arguments.only) and not secret.exists():
         begun = time.perf_counter()
+        shutil.rmtree(place, ignore_errors=True)  # of a run that was ended on its way
         secret.write_text(fill(place, arguments.decisions))
         print(f"{count} decisions written in {time.perf_counter() - begun:,.0f} s", flush=True)
     if "start" in arguments.only:
-        busy = load()
-        served = Served(place, secret.read_text())
-        facts = httpx.get(f"{served.url}/v1/models/load/stats", headers=served.headers, timeout=120).json()
-        used = cpu(served)
-        served.process.kill()  # no snapshot at the end: the next start has the same to do
-        served.process.wait()
-        size = sum(one.stat().st_size for one in place.iterdir()) / 1e9
-        lines += [
-            "",
-            f"{count} logged decisions ({facts['last_sequence']:,} events, {size:.1f} GB, {facts['open']:,} open): "
-            f"from the command to *listening* by snapshot **{served.seconds:.1f} s**, of which {used:.1f} s of "
-            f"processor time (load {busy}).",
-        ]
-        print(lines[-1], flush=True)
+        note("start", measure_start(place, secret.read_text(), count))
     if "replay" in arguments.only:
-        begun, before = time.perf_counter(), os.times()
-        command = [sys.executable, "-m", "solid_bandits", "replay", os.fspath(place)]
-        said = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout.strip()
-        seconds, after = time.perf_counter() - begun, os.times()
-        used = after.children_user + after.children_system - before.children_user - before.children_system
-        lines += [
-            "",
-            f"`solid-bandits replay` of all of a log of {count} decisions: **{seconds:,.0f} s**, of which {used:,.0f} "
-            f"s of processor time (load {load()}): {said}.",
-        ]
-        print(lines[-1], flush=True)
-    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
-        lines += [
-            "",
-            "**Other programs had most of the machine** (see load): times to an answer and rates are theirs as much as "
-            "the service's. Processor times are the service's own.",
-        ]
-    PAGE.write_text("\n".join(lines) + "\n")
+        note("replay", measure_replay(place, count))
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    PAGE.write_text(written(page, rows, parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

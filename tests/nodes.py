@@ -82,7 +82,7 @@ class Node:
     def kill(self) -> None:
         """As a machine that loses its power."""
         self._process.kill()
-        self._process.wait()
+        self._process.wait(PATIENCE)
 
     def end(self) -> int:
         """In order; its exit status."""
@@ -93,7 +93,7 @@ class Node:
         """Whatever it is doing."""
         if self._process.poll() is None:
             self._process.kill()
-        self._process.wait()
+        self._process.wait(PATIENCE)
 
 
 @dataclass

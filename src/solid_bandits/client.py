@@ -92,7 +92,7 @@ class Client:
     Args:
         url: of the service, such as "http://127.0.0.1:8080".
         key: of role writer, or reader for `stats`, `log` and `evaluate`, or admin for `create` and `delete`.
-        timeout: seconds that one attempt may take.
+        timeout: seconds that one attempt may wait for the service: to be connected, to send, to hear from it.
         patience: seconds after which a call that is repeated is given up, with a `ServiceError`; 0 repeats nothing.
 
     Example:
@@ -146,7 +146,11 @@ class Client:
     def learn_many(
         self, model: str, rewards: Mapping[str, float] | Iterable[tuple[str, float]]
     ) -> list[Receipt]:
-        """Give many rewards, (id, reward) each, in this order; an unknown id has a receipt that says so."""
+        """Give many rewards, (id, reward) each, in this order, and get a receipt for each.
+
+        An unknown id has one with `counted` False and `reward` None, where `learn` raises: the service has taken in
+        the others by then, which an error would hide.
+        """
         return [one for call in client_calls.learn_many(model, rewards) for one in self._play(call)]
 
     def create(self, name: str, *, dim: int, **settings: Any) -> Plain:

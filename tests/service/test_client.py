@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import solid_bandits as sb
-from served import SPEC, TWO, stored
+from served import PATIENCE, SPEC, TWO, joined, stored
 from solid_bandits import client_calls
 from solid_bandits.client_calls import FIRST_WAIT, LONGEST_WAIT, Patience
 
@@ -55,13 +55,13 @@ def answering(answer):
                 super().finish()
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
-        thread.join()
+        joined(thread)
         server.server_close()
 
 
@@ -229,7 +229,7 @@ def test_nothing_is_lost_or_done_twice_where_half_of_all_calls_fail(address, wai
 
     with sb.Client(url, key) as direct:
         held = {one["event_id"] for one in direct.log("news").iter_rows(named=True)}
-        with answering(answer) as proxy, sb.Client(proxy, key, patience=1e6) as client:
+        with answering(answer) as proxy, sb.Client(proxy, key, patience=PATIENCE) as client:
             choices = [client.decide("news", TWO, arms=["a", "b"]) for _ in range(30)]
             receipts = [client.learn("news", one.event_id, 1.0) for one in choices]
         log = direct.log("news")

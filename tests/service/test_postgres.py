@@ -6,6 +6,7 @@ import threading
 import psycopg
 import pytest
 
+from served import joined
 from service_events import NOW, closing, decision, group
 from solid_bandits.service import events as made
 from solid_bandits.service.leadership import Leadership
@@ -192,11 +193,10 @@ def test_writers_with_the_same_number_cannot_interleave(url):
             except DuplicateError:
                 pass
 
-    threads = [threading.Thread(target=write, args=(place,)) for place in range(2)]
+    threads = [threading.Thread(target=write, args=(place,), daemon=True) for place in range(2)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    joined(*threads)
     found = list(stores[0].read(model))
     assert [event.sequence for event in found] == list(range(1, 301))
     assert sum(won) == 100
@@ -244,11 +244,10 @@ def test_two_nodes_may_make_the_tables_at_once(url):
         except StoreError as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=make) for _ in range(4)]
+    threads = [threading.Thread(target=make, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    joined(*threads)
     assert errors == []
 
 

@@ -1,5 +1,6 @@
 """Who may call what: every endpoint without a key, with a wrong one, with too small a role."""
 
+import asyncio
 import time
 
 import pytest
@@ -105,6 +106,36 @@ def test_a_revoked_key_is_refused_within_a_second(place, monkeypatch):
     assert store.revoke_key(row.id, 1)
     assert client.get("/v1/models", headers=bearer(key)).status_code == 401
     assert not store.revoke_key(row.id, 2)
+
+
+def test_a_new_key_is_known_at_once(place):
+    """Whoever made it may use it, whenever the service read the keys last."""
+    client, store, _ = place
+    for number in range(3):
+        key, _ = keys.create(store, "reader", f"new {number}")
+        assert client.get("/v1/models", headers=bearer(key)).status_code == 200
+
+
+def test_keys_that_are_not_known_share_a_question_to_the_store(place):
+    """Anybody may send them, as many as he likes."""
+    _, store, made = place
+    asked = []
+
+    class Counting:
+        def keys(self):
+            asked.append(1)
+            return store.keys()
+
+    async def many():
+        ring = Keyring(Counting())
+        found = await asyncio.gather(*(ring.known(f"sb_nobody_{place}") for place in range(200)))
+        assert found == [None] * 200
+        before = len(asked)
+        assert (await ring.known(made["reader"])).role == "reader"
+        assert len(asked) == before  # of one that is known it is not asked
+
+    asyncio.run(many())
+    assert len(asked) < 20
 
 
 def test_the_store_has_no_key(place, tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 
 from served import SPEC, TWO, stored
+from solid_bandits.service import writer
 from solid_bandits.service.loading import caught_up
 from solid_bandits.service.refusals import RefusedError
 from solid_bandits.service.schemas import DecisionAsked, DeletionAsked, ModelSpec, RewardGiven
@@ -107,3 +108,39 @@ def test_closed_decisions_do_not_wait(model):
         model.decide(asked(f"e{place}"), now=place)
         model.learn([RewardGiven(event_id=f"e{place}", reward=1.0)], now=place)
     assert len(model.waiting) == 1
+
+
+def test_a_service_starts_again_with_many_arms(tmp_path):
+    """From the snapshot of its end; its page has the same numbers."""
+    features = [[place / 25, 1.0, 0.0] for place in range(25)]
+    with stored(tmp_path) as client:
+        client.post("/v1/models", json=SPEC | {"floor": 1.0})
+        asked = [{"event_id": f"e{place}", "features": features} for place in range(300)]
+        client.post("/v1/models/news/decisions", json={"decisions": asked}).raise_for_status()
+        rewards = [{"event_id": f"e{place}", "reward": place % 5} for place in range(300)]
+        client.post("/v1/models/news/rewards", json={"rewards": rewards}).raise_for_status()
+        before = client.get("/v1/models/news/stats").json()
+    with stored(tmp_path) as client:
+        after = client.get("/v1/models/news/stats").json()
+        assert len(after["arms"]) > 16
+        for name in ("decisions", "rewards", "arms", "values", "last_sequence"):
+            assert after[name] == before[name]
+
+
+def test_a_model_that_cannot_be_loaded_does_not_keep_the_others_from_it(tmp_path, monkeypatch, caplog):
+    with stored(tmp_path) as client:
+        for name in ("news", "other"):
+            client.post("/v1/models", json=SPEC | {"name": name})
+    caught_up = writer.caught_up
+
+    def failing(model, row, store):
+        if row.name == "news":
+            raise IndexError("of the service's own making")
+        return caught_up(model, row, store)
+
+    monkeypatch.setattr(writer, "caught_up", failing)
+    with stored(tmp_path) as client:
+        assert client.post("/v1/models/other/decisions", json={"features": TWO}).status_code == 200
+        assert decide(client, "a").status_code == 500
+        assert client.get("/health").status_code == 200
+    assert "model 'news' cannot be loaded" in caplog.text

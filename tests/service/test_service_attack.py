@@ -12,7 +12,7 @@ ATTACK = Path(__file__).parents[2] / "attacks" / "service.py"
 @pytest.mark.slow
 def test_a_service_withstands_a_small_attack(tmp_path):
     counts = ["--kills", "3", "--full", "1", "--seconds", "1.5", "--seed", "2", "--out", str(tmp_path)]
-    done = subprocess.run([sys.executable, str(ATTACK), *counts], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, str(ATTACK), *counts], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr
     assert "| decision service killed under load | 3 | 0 | 2 |" in done.stdout
     assert "identical" in done.stdout

@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 import solid_bandits as sb
-from solid_bandits.service.demo import SPECS, World
+from served import PATIENCE, ended, until
+from solid_bandits.service.demo import SPECS, World, interrupted
 
 MAKEFILE = Path(__file__).parent.parent.parent / "Makefile"
 
@@ -25,34 +26,49 @@ def test_make_has_it():
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_from_the_address_to_the_end(tmp_path, number):
     command = [sys.executable, "-m", "solid_bandits.service.demo", "--port", "0", "--per-second", "100"]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    running = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    out, err = tmp_path / "out.txt", tmp_path / "err.txt"
+    with out.open("w") as said, err.open("w") as complaints:
+        running = subprocess.Popen(
+            command, env=os.environ | {"TMPDIR": str(tmp_path)}, stdout=said, stderr=complaints
+        )
     try:
-        said = ""
-        while "Ctrl-C" not in said:
-            line = running.stdout.readline()
-            assert line, (said, running.stderr.read())
-            said += line
-        url, key = re.search(r"page +(\S+)/\n +key +(\S+)", said).groups()
-        assert "Decision service" in httpx.get(url + "/").text
-        with sb.Client(url, key) as client:
+        shown = begun(running, out, err)
+        url, key = re.search(r"page +(\S+)/\n +key +(\S+)", shown).groups()
+        assert "Decision service" in httpx.get(url + "/", timeout=PATIENCE).text
+        with sb.Client(url, key, timeout=PATIENCE) as client:
             assert [model["name"] for model in client.models()] == list(SPECS)
-            while not all(client.stats(name)["rewards"] for name in SPECS):
-                assert running.poll() is None
+            until(lambda: all(client.stats(name)["rewards"] for name in SPECS), "rewards of all models come")
         running.send_signal(number)
-        rest, complaints = running.communicate(timeout=60)
+        assert running.wait(PATIENCE) == 0, err.read_text()
     finally:
-        if running.poll() is None:
-            running.kill()
-            running.communicate()
-    assert running.returncode == 0, complaints
-    assert re.search(r"ended: [\d,]+ decisions, [\d,]+ rewards\n$", rest)
-    assert "Traceback" not in complaints
+        ended(running)
+    assert re.search(r"ended: [\d,]+ decisions, [\d,]+ rewards\n$", out.read_text())
+    assert "Traceback" not in err.read_text()
     assert [one for one in tmp_path.iterdir() if (one / "service.db").exists()] == []
     with pytest.raises(httpx.ConnectError):  # the service has ended too
         httpx.get(url + "/health")
+
+
+def begun(running, out, err):
+    """What the demonstration prints when it has a page."""
+
+    def there():
+        assert running.poll() is None, (out.read_text(), err.read_text())
+        return "Ctrl-C" in out.read_text()
+
+    until(there, "there is a page")
+    return out.read_text()
+
+
+def test_an_interrupt_ends_what_waits_and_later_ones_do_not_disturb_the_end():
+    """Wherever it comes: also where a handler that took a lock would wait for what it interrupts."""
+    before = signal.getsignal(signal.SIGTERM)
+    with interrupted():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.mark.parametrize("model", SPECS)

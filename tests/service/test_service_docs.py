@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import pytest
 
 import solid_bandits as sb
 from page_code import DOCS, read_page
-from served import SPEC, TWO, process, stored
+from served import PATIENCE, SPEC, TWO, ended, process, stored
 
 ADDRESS = "http://127.0.0.1:8080"
 TEXT = (DOCS / "service.md").read_text(encoding="utf-8")
@@ -36,7 +35,12 @@ def run(line, folder, url, **variables):
     """A line of a console block, in a shell; what it printed."""
     line = line.replace(ADDRESS, url).replace("solid-bandits", f"{sys.executable} -m solid_bandits")
     ended = subprocess.run(
-        ["bash", "-c", line], cwd=folder, env=os.environ | variables, capture_output=True, text=True
+        ["bash", "-c", line],
+        cwd=folder,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert ended.returncode == 0, (line, ended.stdout, ended.stderr)
     return ended.stdout
@@ -132,8 +136,7 @@ def proxied(command, folder, port):
                     time.sleep(0.05)
             yield
         finally:
-            running.send_signal(signal.SIGTERM)
-            running.wait()
+            ended(running)
 
 
 def nginx(folder, port, upstream):
@@ -187,7 +190,7 @@ def test_behind_a_proxy_with_tls(tmp_path, monkeypatch, proxy):
             "/CN=localhost",
         ]
         made += ["-keyout", "own.key", "-out", "own.pem", "-addext", "subjectAltName=DNS:localhost"]
-        subprocess.run(made, cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run(made, cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE)
         http.post("/v1/models", json=SPEC).raise_for_status()
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "own.pem"))  # as the page says
         key = http.headers["authorization"].removeprefix("Bearer ")

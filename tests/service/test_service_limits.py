@@ -39,9 +39,7 @@ def test_a_key_may_make_so_many_requests_per_second(tmp_path):
         assert refused[0].headers["retry-after"] == "1"
         assert refused[0].json() == {"error": "this key may make 5 requests per second"}
         assert client.get("/health").status_code == 200
-        while (answer := client.get("/v1/models", headers=bearer(other))).status_code == 401:
-            pass  # until the service has read the keys again
-        assert answer.status_code == 200
+        assert client.get("/v1/models", headers=bearer(other)).status_code == 200
     store.close()
 
 

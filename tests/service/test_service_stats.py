@@ -146,3 +146,17 @@ def test_a_new_model_has_no_numbers_yet():
     assert answer["arms"] == []
     assert answer["values"]["policy"] == {"value": None, "low": None, "high": None}
     assert answer["other_arms"] == {"arms": 0, "decisions": 0}
+
+
+@pytest.mark.parametrize("arms", [16, 17, 40])
+def test_any_number_of_arms_is_restored(arms):
+    """Their table grows on the way; one of more than sixteen arms once kept a service from starting again."""
+    stats, names = Stats(2), tuple(range(arms))
+    offer, probabilities = np.ones((arms, 2)), np.full(arms, 1 / arms)
+    for place in names:
+        stats.decided(NOW, names, place)
+        stats.settled(NOW, names, place, probabilities, offer, float(place))
+    again = Stats.restored(json.loads(json.dumps(stats.state())))
+    assert again.state() == stats.state()
+    means = {int(arm["arm"]): arm["rewards"] for arm in again.answer(NOW)["arms"]}
+    assert means == dict.fromkeys(names, 1)

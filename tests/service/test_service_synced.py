@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from served import SPEC, TWO, process
+from served import SPEC, TWO, ended, process, until
 
 STRACE = shutil.which("strace")
 
@@ -19,23 +19,22 @@ def test_the_log_is_synced_between_the_request_and_the_answer(tmp_path):
     with process(tmp_path / "service") as server:
         server.client.post("/v1/models", json=SPEC)
         calls = "trace=fsync,fdatasync,read,recvfrom,recvmsg,write,writev,sendto,sendmsg"
-        tracer = subprocess.Popen(
-            [STRACE, "-f", "-y", "-s", "2000", "-e", calls, "-o", trace, "-p", str(server.process.pid)],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        said = tracer.stderr.readline()
-        if "attached" not in said:
-            tracer.wait()
-            pytest.skip(f"processes may not be traced here: {said}")
-        for place in range(10):
-            body = {"event_id": f"traced-{place}", "features": TWO}
-            assert server.client.post("/v1/models/news/decisions", json=body).status_code == 200
-            given = {"event_id": f"traced-{place}", "reward": 1.0}
-            assert server.client.post("/v1/models/news/rewards", json=given).status_code == 200
-        time.sleep(0.2)
-        tracer.terminate()
-        tracer.communicate()
+        said = tmp_path / "said"
+        command = [STRACE, "-f", "-y", "-s", "2000", "-e", calls, "-o", trace, "-p", str(server.process.pid)]
+        with said.open("w") as complaints:
+            tracer = subprocess.Popen(command, stderr=complaints)
+        try:
+            until(lambda: said.read_text() or tracer.poll() is not None, "the tracer says something")
+            if "attached" not in said.read_text():
+                pytest.skip(f"processes may not be traced here: {said.read_text()}")
+            for place in range(10):
+                body = {"event_id": f"traced-{place}", "features": TWO}
+                assert server.client.post("/v1/models/news/decisions", json=body).status_code == 200
+                given = {"event_id": f"traced-{place}", "reward": 1.0}
+                assert server.client.post("/v1/models/news/rewards", json=given).status_code == 200
+            time.sleep(0.2)
+        finally:
+            ended(tracer)  # before the server: of one that is traced its parent hears only after the tracer
     order = []
     for line in trace.read_text(errors="replace").splitlines():
         if re.search(r"\b(fsync|fdatasync)(\(.*service\.db-wal>\)| resumed>).*= 0", line):

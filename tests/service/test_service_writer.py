@@ -1,11 +1,13 @@
 """The writer: calls that wait share a commit, a node that does not lead only reads, what is too much is sent away."""
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from served import SPEC, TWO, service
+from served import PATIENCE, SPEC, TWO, service, until
 from solid_bandits.service import model, writer
 from solid_bandits.service.sqlite import SqliteStore
 
@@ -93,12 +95,12 @@ def test_what_is_too_much_is_sent_away(slow, monkeypatch):
         first = pool.submit(decide, client, "first")
         assert store.begun.wait(60)
         others = [pool.submit(decide, client, f"e{place}") for place in range(11)]
-        refused = [one for one in others if _soon(one)]
+        until(lambda: sum(one.done() for one in others) == 8, "what is too much is refused")
+        refused = [one for one in others if one.done()]
         store.gate.set()
         answers = [one.result(timeout=60) for one in (first, *others)]
     statuses = sorted(answer.status_code for answer in answers)
     assert statuses == [200] * 4 + [503] * 8
-    assert len(refused) == 8
     assert all(one.result().headers["retry-after"] == "1" for one in refused)
 
 
@@ -113,6 +115,7 @@ def test_a_fault_is_that_of_its_call_alone(slow, monkeypatch):
         return learn(self, given, now)
 
     monkeypatch.setattr(model.Model, "learn", failing)
+    waiting = queue_of_the_writer()
     store.gate.clear()
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(decide, client, "first")
@@ -120,7 +123,7 @@ def test_a_fault_is_that_of_its_call_alone(slow, monkeypatch):
         others = [pool.submit(decide, client, f"e{place}") for place in range(6)]
         body = {"event_id": "fault", "reward": 1.0}
         fault = pool.submit(client.post, "/v1/models/news/rewards", json=body)
-        assert not _soon(fault)  # all of them wait
+        until(lambda: waiting.qsize() == 7, "all of them wait")
         store.gate.set()
         answers = [one.result(timeout=60) for one in others]
     assert first.result().status_code == 200
@@ -129,12 +132,66 @@ def test_a_fault_is_that_of_its_call_alone(slow, monkeypatch):
     assert all(decide(client, f"e{place}").status_code == 200 for place in range(6))
 
 
-def _soon(call):
-    try:
-        call.result(timeout=5)
-    except TimeoutError:
-        return False
-    return True
+def queue_of_the_writer():
+    (running,) = [one for one in threading.enumerate() if one.name == "writer"]
+    return running._target.__self__._calls
+
+
+def test_a_commit_that_hangs_is_not_waited_for_without_an_end(slow, monkeypatch):
+    """The call is refused, to be repeated; what it did is in the log once the disk goes on."""
+    client, store, _ = slow
+    decide(client, "before")
+    monkeypatch.setattr(writer, "LONGEST_CALL", 0.3)
+    store.gate.clear()
+    answer = decide(client, "a")
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
+    assert answer.json()["error"] == "the log was not written within 0.3 s; try again with the same event_id"
+    monkeypatch.setattr(writer, "LONGEST_CALL", 60)
+    store.gate.set()
+    assert decide(client, "a").json()["again"]
+    assert [event.event_id for event in store.read(1)] == ["before", "a"]
+
+
+@pytest.mark.parametrize("when", ["with a call in its hands", "between two calls"])
+def test_a_writer_that_dies_is_said_to_everybody(slow, monkeypatch, when, caplog):
+    """Nobody waits for it: calls in its hands, calls that come later, and whoever asks for the health."""
+    client, store, _ = slow
+    decide(client, "a")
+    assert client.get("/health").status_code == 200
+
+    def dies(*_):
+        raise SystemExit
+
+    where = "_serve_model" if when == "with a call in its hands" else "_last_snapshot"
+    monkeypatch.setattr(writer.Writer, where, dies)
+    if where == "_last_snapshot":  # reached at the end alone, which is asked for here
+        queue_of_the_writer().put(None)
+        until(lambda: client.get("/health").status_code == 503, "it dies")
+    for _ in range(2):
+        answer = decide(client, "b")
+        assert answer.status_code == 503
+        assert answer.json() == {"error": writer.GONE}
+    answer = client.get("/health")
+    assert (answer.status_code, answer.json()) == (503, {"error": writer.GONE})
+    assert client.get("/v1/models/news/stats").status_code == 503
+    assert client.get("/v1/models").status_code == 200
+    assert writer.GONE in caplog.text
+    assert [event.event_id for event in store.read(1)] == ["a"]
+
+
+def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(writer, "LONGEST_END", 0.2)
+    monkeypatch.setattr(writer, "LONGEST_CALL", 0.2)
+    store = Slow(tmp_path)
+    with service(store, Led()) as client:
+        client.post("/v1/models", json=SPEC)
+        store.gate.clear()
+        assert decide(client, "a").status_code == 503
+    assert "the writer did not end within 0.2 s" in caplog.text
+    store.gate.set()
+    until(lambda: not any(one.name == "writer" for one in threading.enumerate()), "the writer ends")
+    store.close()
 
 
 def test_a_node_that_does_not_lead_reads_and_does_not_write(slow):
@@ -174,3 +231,41 @@ def test_a_follower_goes_on_after_events_were_erased(slow):
     assert (facts["last_sequence"], facts["open"], facts["decisions"]) == (5, 3, 4)
     nodes.number = 2
     assert decide(client, "d").json()["again"]
+
+
+TRIED = """
+import sys
+from pathlib import Path
+from numba.core.dispatcher import Dispatcher
+from solid_bandits.service.loading import caught_up
+from solid_bandits.service.schemas import DecisionAsked, ModelSpec, RewardGiven
+from solid_bandits.service.sqlite import SqliteStore
+from solid_bandits.service.trial import tried
+
+spec = ModelSpec(name="news", dim=3, noise_std=0.5, floor=0.1, seed=7)
+tried(spec)
+store, late, compile = SqliteStore(Path(sys.argv[1]), create=True), [], Dispatcher.compile
+
+def noted(self, *given):
+    before = len(self.overloads)
+    found = compile(self, *given)
+    late.extend([self.py_func.__qualname__] * (len(self.overloads) - before))  # else it was there
+    return found
+
+Dispatcher.compile = noted
+model = caught_up(None, store.add_model("news", spec.model_dump_json(), 0), store)
+for number in range(300):  # more than statistics wait for
+    model.decide([DecisionAsked(features=[[1, 0, 0.5], [0, 1, 0.2]], event_id=f"e{number}")], number)
+    model.learn([RewardGiven(event_id=f"e{number}", reward=number % 3)], number)
+model.stats.answer(300)
+model.pack(300)
+print(late)
+"""
+
+
+def test_nothing_is_compiled_once_a_model_was_tried(tmp_path):
+    """In a process of its own: here others may have compiled it. All calls of all models would wait for it."""
+    done = subprocess.run(
+        [sys.executable, "-c", TRIED, tmp_path], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.stdout == "[]\n", done.stderr

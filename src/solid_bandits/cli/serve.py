@@ -1,7 +1,7 @@
 """`solid-bandits serve`, `keys` and `replay`: the decision service."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -38,6 +38,24 @@ def _service() -> Iterator[None]:
         raise typer.TyperException(str(error)) from None
 
 
+@contextmanager
+def _held(data: Path) -> Iterator[None]:
+    """A directory for this process alone: made if missing, the owner's alone, and gone again if nothing was kept."""
+    from solid_bandits._files import locked
+
+    made = False
+    with suppress(OSError):  # it is there, or what follows says why not
+        data.mkdir(mode=0o700, parents=True)
+        made = True
+    try:
+        with locked(data):
+            yield
+    finally:
+        if made:
+            with suppress(OSError):  # it is not empty
+                data.rmdir()
+
+
 def serve(
     data: Data = None,
     database: Database = None,
@@ -60,33 +78,37 @@ def serve(
 ) -> None:
     """Serve decisions over HTTP; the log in --data DIR is the truth. Prints the address, and the first admin key."""
     with _service():
-        from solid_bandits._files import locked
         from solid_bandits.service import keys as keyring
         from solid_bandits.service.app import make_app
         from solid_bandits.service.opening import nodes_of, open_store
         from solid_bandits.service.runtime import Settings
+        from solid_bandits.service.server import held
         from solid_bandits.service.server import serve as run
 
-        if data is not None:
-            with suppress(OSError):  # it is there, or what follows says why not
-                data.mkdir(mode=0o700, parents=True)
-        elif database is not None and advertise is None and host in ("127.0.0.1", "::1", "localhost"):
+        if (
+            database is not None
+            and data is None
+            and advertise is None
+            and host in ("127.0.0.1", "::1", "localhost")
+        ):
             typer.echo(
                 f"other nodes cannot reach this one at {host}: give --advertise where there are any", err=True
             )
-        with locked(data) if data is not None else nullcontext():
+        with ExitStack() as stack:
+            if data is not None:
+                stack.enter_context(_held(data))
+            # What may not be had is found out before a key is made and shown in vain.
+            sockets = held(host, port)
+            for one in sockets:
+                stack.callback(one.close)
             store = open_store(data, database, create=True)
-            try:
-                if not store.keys():
-                    key, _ = keyring.create(store, "admin", "first")
-                    print(f"admin key (shown once): {key}", flush=True)
-                address = advertise or f"http://{host}:{port}"
-                app = make_app(
-                    store, nodes_of(store, address, lease), Settings(largest_body=largest_body, rate=rate)
-                )
-                listened = run(app, host, port, lambda url: print(f"listening on {url}", flush=True))
-            finally:
-                store.close()
+            stack.callback(store.close)
+            nodes = nodes_of(store, advertise or f"http://{host}:{port}", lease)
+            if not store.keys():
+                key, _ = keyring.create(store, "admin", "first")
+                print(f"admin key (shown once): {key}", flush=True)
+            app = make_app(store, nodes, Settings(largest_body=largest_body, rate=rate))
+            listened = run(app, host, port, lambda url: print(f"listening on {url}", flush=True), sockets)
         if not listened:
             raise typer.Exit(3)
 

@@ -22,6 +22,7 @@ from solid_bandits.service.limits import BodyLimit
 from solid_bandits.service.refusals import RefusedError, wrong
 from solid_bandits.service.runtime import Service, Settings, facts
 from solid_bandits.service.schemas import (
+    NAME_PATTERN,
     DecisionBody,
     DecisionMade,
     DecisionsAsked,
@@ -41,6 +42,8 @@ from solid_bandits.service.schemas import (
 )
 from solid_bandits.service.store import ModelRow, Nodes, Store, StoreError
 from solid_bandits.service.watching import Watched
+from solid_bandits.service.wording import sentence
+from solid_bandits.service.writer import GONE
 
 STATUS_OF = {"learned": 200, "again": 200, "conflict": 409, "late": 409, "unknown": 404}
 REASONS = {
@@ -56,7 +59,7 @@ REASONS = {
     503: "not now; try again",
     507: "the disk is full",
 }
-Named = Annotated[str, Path(description="Of the model.", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Named = Annotated[str, Path(description="Of the model.", pattern=NAME_PATTERN)]
 After = Annotated[int | None, Query(ge=0, le=2**62, description="Decisions after this sequence number.")]
 Until = Annotated[int | None, Query(ge=0, le=2**62, description="And until this one; null is the last.")]
 PolicyWords = Annotated[
@@ -92,7 +95,7 @@ def make_app(store: Store, nodes: Nodes, settings: Settings | None = None) -> Fa
     )
     app.router.route_class = _guarded(service)
     _add_errors(app)
-    _add_open(app)
+    _add_open(app, service)
     _add_models(app, service)
     _add_calls(app, service)
     _add_reports(app, service)
@@ -161,9 +164,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part not in ("body", "one", "many"))
-        return failed(422, f"{place or 'the body'}: {first['msg']}")
+        return failed(422, sentence(error.errors()))
 
     @app.exception_handler(StoreError)
     async def unreadable(_: Request, error: StoreError) -> Response:
@@ -174,12 +175,17 @@ def _add_errors(app: FastAPI) -> None:
         return failed(500, "this is a fault of the service; its log says more")
 
 
-def _add_open(app: FastAPI) -> None:
+def _add_open(app: FastAPI, service: Service) -> None:
     """What takes no key."""
 
-    @app.get("/health", tags=["service"])
+    @app.get(
+        "/health", tags=["service"],
+        responses={503: {"model": Failed, "description": "the service must be started again"}},
+    )  # fmt: skip
     async def health() -> Health:
-        """Whether the service answers."""
+        """Whether the service can decide and learn: 503 where it must be started again."""
+        if not service.writer.alive:
+            raise RefusedError(503, GONE)
         return Health(status="ok", version=__version__)
 
     @app.get("/", include_in_schema=False)

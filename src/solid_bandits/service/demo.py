@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ import numpy as np
 from solid_bandits._types import Floats
 from solid_bandits.client import Client
 
+LONGEST_END = 60.0
+"""Seconds in which the service and each visitor come to an end; the former takes snapshots."""
 ARTICLES = ("climate", "football", "recipes", "science", "travel")
 PRICES = ("9.90", "12.90", "14.90")
 SPECS: dict[str, dict[str, Any]] = {
@@ -117,8 +119,33 @@ def served(data: Path, port: int) -> Iterator[tuple[str, str]]:
         yield said[1][-1], said[0][-1]
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait()
+        try:
+            process.wait(LONGEST_END)
+        except subprocess.TimeoutExpired:  # it must not outlive this process: nobody would end it
+            process.kill()
+            process.wait()
         process.stdout.close()
+
+
+@contextmanager
+def interrupted() -> Iterator[None]:
+    """Within, the first SIGINT or SIGTERM is a KeyboardInterrupt, wherever it comes; later ones do not disturb the end.
+
+    A handler that set a `threading.Event` could wait for ever: for the lock of the event, held by what it interrupts.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM)
+
+    def interrupt(*_: object) -> None:
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def reader_key(data: Path) -> str:
@@ -130,9 +157,6 @@ def reader_key(data: Path) -> str:
 
 def play(data: Path, port: int, per_second: float, seconds: float | None) -> None:
     """Serve, ask and show until Ctrl-C or for so many seconds."""
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
     with served(data, port) as (url, key):
         with Client(url, key) as admin:
             for name, spec in SPECS.items():
@@ -143,15 +167,19 @@ def play(data: Path, port: int, per_second: float, seconds: float | None) -> Non
         ]
         for one in crowd:
             one.start()
-        print(f"\n  page  {url}/\n  key   {shown}\n\nCtrl-C ends it.", flush=True)
         begun = time.monotonic()
-        while not ended.wait(0.2) and not any(one.failure for one in crowd):
-            if seconds is not None and time.monotonic() - begun > seconds:
-                break
+        try:
+            print(f"\n  page  {url}/\n  key   {shown}\n\nCtrl-C ends it.", flush=True)
+            while not any(one.failure for one in crowd):
+                time.sleep(0.2)
+                if seconds is not None and time.monotonic() - begun > seconds:
+                    break
+        except KeyboardInterrupt:
+            pass
         for one in crowd:
             one.end()
         for one in crowd:
-            one.join()
+            one.join(LONGEST_END)  # its client gives up earlier
     total = [sum(getattr(one, name) for one in crowd) for name in ("decisions", "rewards")]
     print(f"\nended: {total[0]:,} decisions, {total[1]:,} rewards", flush=True)
     for one in crowd:
@@ -171,11 +199,13 @@ def main() -> None:
         "--data", type=Path, default=None, help="a new directory that stays; else one that goes"
     )
     given = parser.parse_args()
-    if given.data is not None:
-        play(given.data, given.port, given.per_second, given.seconds)
-        return
-    with tempfile.TemporaryDirectory() as directory:
-        play(Path(directory), given.port, given.per_second, given.seconds)
+    with ExitStack() as stack:
+        data = given.data or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        stack.enter_context(interrupted())
+        try:
+            play(data, given.port, given.per_second, given.seconds)
+        except KeyboardInterrupt:
+            sys.exit("interrupted before there was a page")
 
 
 if __name__ == "__main__":

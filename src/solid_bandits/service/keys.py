@@ -1,7 +1,9 @@
 """Keys: who may do what. A key is random; the store has its SHA-256, so that who reads the store has no key."""
 
+import asyncio
 import hashlib
 import hmac
+import math
 import secrets
 import time
 from typing import Literal, get_args
@@ -15,6 +17,8 @@ ROLES: tuple[Role, ...] = get_args(Role)
 """From the least to the most: each may do what those before it may."""
 FRESH = 1.0
 """Seconds for which keys are believed without asking the store: a revoked one works as long, at most."""
+APART = 0.05
+"""Seconds between two questions to the store about keys that are not known, at least: anybody may send these."""
 PREFIX = "sb"
 
 
@@ -41,12 +45,28 @@ class Keyring:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._rows: dict[str, KeyRow] = {}
-        self._read = -FRESH
+        self._read = -math.inf
+        self._asking = asyncio.Lock()
 
     @property
     def stale(self) -> bool:
         """Whether the store is to be asked again."""
         return time.monotonic() - self._read >= FRESH
+
+    async def known(self, key: str) -> KeyRow | None:
+        """The row of a key; None where it is not one, or revoked. One that was made just now is known at once."""
+        if self.stale:
+            async with self._asking:  # one asks for all that wait
+                if self.stale:
+                    await asyncio.to_thread(self.refresh)
+        found, asked = self.find(key), time.monotonic()
+        if found is None:
+            async with self._asking:
+                if self._read < asked:  # else somebody who waited before has asked for this one too
+                    await asyncio.sleep(self._read + APART - asked)
+                    await asyncio.to_thread(self.refresh)
+            found = self.find(key)
+        return found
 
     def refresh(self) -> None:
         """Read the keys; may wait for the store."""

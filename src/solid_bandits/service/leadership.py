@@ -26,6 +26,7 @@ takes over, and a wrong guess costs time, not data. It rests on the fence.
 """
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -46,6 +47,8 @@ BEATS = 5
 """Renewals, and looks at what others lead, per lease."""
 NOWHERE = (None, "0.0.0.0", "::")
 """Hosts that one may listen at, but not be reached at."""
+LONGEST_END = 30.0
+"""Seconds in which leads are given up; a database that hangs would be waited for without an end."""
 FORGOTTEN = "1 day"
 """After which a node that is gone leaves the table."""
 
@@ -67,6 +70,8 @@ END = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE application_name = %s AND datname = current_database() AND pid <> pg_backend_pid()
 """
+
+logger = logging.getLogger("solid_bandits.service")
 
 
 class _Led(NamedTuple):
@@ -146,12 +151,19 @@ class Leadership:
         """See `Nodes`."""
         self._ended.set()
         if self._thread is not None:
-            self._thread.join()
-        with self._lock:
+            self._thread.join(LONGEST_END)
+        if not self._lock.acquire(timeout=LONGEST_END):
+            logger.error(
+                "the database does not answer; what this node leads is taken over when its lease ends"
+            )
+            return
+        try:
             if self._session is not None:
                 with suppress(psycopg.Error):
                     self._session.execute("DELETE FROM nodes WHERE node = %s", (self._store.node,))
             self._lose()
+        finally:
+            self._lock.release()
 
     def _keep(self) -> None:
         while not self._ended.wait(self.lease / BEATS):

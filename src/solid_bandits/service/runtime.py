@@ -7,17 +7,15 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
-
 from solid_bandits.live.arguments import now
 from solid_bandits.service import keys
 from solid_bandits.service.keys import Keyring, Role
 from solid_bandits.service.limits import Rate
 from solid_bandits.service.metrics import Metrics
-from solid_bandits.service.model import new_bandit
 from solid_bandits.service.refusals import RefusedError, wrong
 from solid_bandits.service.schemas import ModelFacts, ModelSpec
 from solid_bandits.service.store import DuplicateError, KeyRow, ModelRow, Nodes, Store, StoreError
+from solid_bandits.service.trial import tried
 from solid_bandits.service.writer import Writer
 
 TICK = 1.0
@@ -86,9 +84,7 @@ class Service:
 
     async def admitted(self, key: str | None, role: Role) -> KeyRow:
         """Whose key this is; a refusal where it is none, too small, or used too often."""
-        if self._keyring.stale:
-            await asyncio.to_thread(self._keyring.refresh)
-        row = None if key is None else self._keyring.find(key)
+        row = None if key is None else await self._keyring.known(key)
         if row is None:
             known = "a key must be given" if key is None else "the key is not known, or was revoked"
             raise RefusedError(401, f"{known}: Authorization: Bearer KEY")
@@ -122,7 +118,7 @@ class Service:
         if spec.seed is None:
             spec = spec.model_copy(update={"seed": secrets.randbits(32)})
         try:
-            await asyncio.to_thread(_try, spec)
+            await asyncio.to_thread(tried, spec)
         except (ValueError, TypeError, OverflowError) as error:
             raise wrong(str(error)) from None
         try:
@@ -139,13 +135,6 @@ class Service:
 def _same(asked: ModelSpec, there: ModelSpec) -> bool:
     """Whether a model is what was asked for, by a call whose answer may have been lost; any seed will do for none."""
     return there.model_copy(update={"seed": asked.seed}) == asked if asked.seed is None else there == asked
-
-
-def _try(spec: ModelSpec) -> None:
-    """Whether a model decides and learns; also compiles it, which no request shall wait for."""
-    bandit = new_bandit(spec)
-    choice = bandit.decide(np.eye(2, spec.dim) + 0.5)
-    bandit.learn(choice.event_id, 0.0)
 
 
 def facts(row: ModelRow) -> ModelFacts:

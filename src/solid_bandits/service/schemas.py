@@ -29,11 +29,13 @@ LARGEST = 1e12
 def _printable(value: str) -> str:
     """A text that any store and any log can keep."""
     if not value.isprintable():
-        raise ValueError(f"it must be printable, got {_check.short(value)}")
+        raise ValueError(f"must be printable, got {_check.short(value)}")
     return value
 
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="Of a model.")]
+NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+NAME = "1 to 64 small letters, digits, - and _, the first a letter or digit"
+Name = Annotated[str, Field(pattern=NAME_PATTERN, description="Of a model.")]
 Number = Annotated[float, Field(ge=-LARGEST_FEATURE, le=LARGEST_FEATURE, allow_inf_nan=False)]
 EventId = Annotated[
     str,

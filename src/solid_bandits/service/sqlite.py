@@ -79,6 +79,7 @@ class SqliteStore:
         self._owed = False
         """Whether the write-ahead log may have what was erased."""
         self._longest = LONGEST_WAL
+        self._ahead = f"{self.path}-wal"
         with _said(self.path):
             self._writing = self._connected()
             self._prepare()
@@ -183,7 +184,7 @@ class SqliteStore:
 
     def _wal(self) -> int:
         try:
-            return self.path.with_name(f"{FILE}-wal").stat().st_size
+            return os.stat(self._ahead).st_size
         except OSError:
             return 0
 
@@ -331,7 +332,7 @@ class SqliteStore:
         """See `Store`."""
         self._ended.set()
         if self._mover is not None:
-            self._mover.join()
+            self._mover.join()  # it waits for nobody for longer than a second; a file that hangs cannot be closed
         with self._lock:
             for connection in self._open:
                 connection.close()

@@ -139,7 +139,8 @@ class Stats:
             for arm, (chosen, *moments) in plain["arms"].items():
                 if len(moments) != MOMENTS or not np.isfinite(moments).all():
                     raise ValueError(f"stats must have {MOMENTS} moments of each arm, got {moments}")
-                found._moments[found._add_arm(str(arm), int(chosen))] = moments
+                place = found._add_arm(str(arm), int(chosen))  # first: it may put a larger table in place
+                found._moments[place] = moments
             found._minutes = {int(minute): [int(a), int(b)] for minute, a, b in plain["minutes"]}
             found._decisions, found._defaulted, found._expired, found._others = map(int, plain["counts"])
         except (KeyError, TypeError, AttributeError) as error:

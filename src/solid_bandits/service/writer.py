@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from solid_bandits.live.arguments import now
@@ -13,12 +14,21 @@ from solid_bandits.service.loading import PartedError, caught_up
 from solid_bandits.service.metrics import Metrics
 from solid_bandits.service.model import Model
 from solid_bandits.service.refusals import RefusedError, unavailable
+from solid_bandits.service.schemas import ModelSpec
 from solid_bandits.service.store import FencedError, FullError, ModelRow, Nodes, Store, StoreError
+from solid_bandits.service.trial import alike, tried
 
 LARGEST_GROUP = 256
 """Calls that share a commit."""
 MOST_WAITING = 4_096
 """Calls; more are sent away."""
+LONGEST_CALL = 120.0
+"""Seconds that a call may wait for its commit, where the disk or the database hangs. What becomes of it is unknown
+then: it is repeated with the same ids, as after a lost answer."""
+LONGEST_END = 60.0
+"""Seconds for what waits and for the last snapshots. Longer would be a disk or a database that hangs: the log has all
+that was acknowledged, and the next start replays it."""
+GONE = "the writer of the log has ended; the service must be started again"
 T = TypeVar("T")
 logger = logging.getLogger("solid_bandits.service")
 
@@ -45,22 +55,38 @@ class Writer:
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended = False
+        self._in_hand: list[_Call] = []
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls are served: from the start until the thread ends, however it does."""
+        return self._thread.is_alive() and not self._ended
 
     def start(self, rows: list[ModelRow]) -> None:
-        """Read all models, then begin to serve; called on the event loop's thread."""
+        """Try and read all models, then begin to serve; called on the event loop's thread."""
         self._loop = asyncio.get_running_loop()
+        seen: set[str] = set()
         for row in rows:
             try:
+                spec = ModelSpec.model_validate_json(row.spec)
+                if alike(spec) not in seen:
+                    tried(spec)
+                    seen.add(alike(spec))
                 self._models[row.id] = caught_up(None, row, self._store)
             except (PartedError, StoreError, ValueError) as error:  # the others can go on
                 logger.error("model %r cannot be loaded: %s", row.name, error)
+            except Exception:  # a fault of the service: who calls this model is told so, each time
+                logger.exception("model %r cannot be loaded", row.name)
         self._thread.start()
 
     async def stop(self) -> None:
         """Serve what waits, take snapshots, and end."""
         if self._thread.is_alive():
             self._calls.put(None)
-            await asyncio.to_thread(self._thread.join)
+            await asyncio.to_thread(self._thread.join, LONGEST_END)
+            if self._thread.is_alive():
+                logger.error("the writer did not end within %g s; it is left behind", LONGEST_END)
 
     async def do(self, row: ModelRow, work: Callable[[Model, int], T], *, reading: bool = False) -> T:
         """Let `work` change a model, or read from it; returns when what it did is on the disk."""
@@ -69,25 +95,57 @@ class Writer:
             raise unavailable("too many calls are waiting; try again")
         future: asyncio.Future[T] = self._loop.create_future()
         self._calls.put(_Call(row, work, reading, future))
-        return await future
+        if (
+            not self.alive
+        ):  # asked after the call was put: so one that the thread saw no more is not waited for
+            future.cancel()
+            raise unavailable(GONE)
+        late = self._loop.call_later(LONGEST_CALL, _give_up, future)  # lighter than `asyncio.timeout`
+        try:
+            return await future
+        finally:
+            late.cancel()
 
     def _run(self) -> None:
+        try:
+            self._serve_all()
+        except BaseException:  # not of a call: those are answered
+            logger.exception(GONE)
+        finally:
+            self._ended = True
+            self._refuse_the_rest()
+
+    def _refuse_the_rest(self) -> None:
+        """Nobody would answer them any more."""
+        calls = [*self._in_hand]
+        with suppress(queue.Empty):
+            while True:
+                call = self._calls.get_nowait()
+                calls += [] if call is None else [call]
+        assert self._loop is not None  # it was started
+        with suppress(RuntimeError):  # the loop has ended: nobody waits
+            self._loop.call_soon_threadsafe(_answer, [(call.future, unavailable(GONE)) for call in calls])
+
+    def _serve_all(self) -> None:
         ended = False
         while not ended:
-            group = [self._calls.get()]
+            group = [
+                self._calls.get()
+            ]  # without an end: there may be nothing to do for days, and `stop` puts None
             while len(group) < LARGEST_GROUP:
                 try:
                     group.append(self._calls.get_nowait())
                 except queue.Empty:
                     break
             ended = None in group
-            calls = [call for call in group if call is not None]
-            outcomes = self._serve(calls)
+            self._in_hand = [call for call in group if call is not None]
+            outcomes = self._serve(self._in_hand)
             assert self._loop is not None  # it was started
             try:
                 self._loop.call_soon_threadsafe(_answer, outcomes)
             except RuntimeError:  # the loop has ended: nobody waits for these
                 break
+            self._in_hand = []
         for model in list(self._models.values()):
             self._last_snapshot(model)
 
@@ -180,6 +238,12 @@ class Writer:
             self._store.append(model.row.id, model.fence, [], model.pack(now()))
         except StoreError as error:
             logger.error("no snapshot of model %r: %s", model.row.name, error)
+
+
+def _give_up(future: "asyncio.Future[Any]") -> None:
+    if not future.done():
+        words = f"the log was not written within {LONGEST_CALL:g} s; try again with the same event_id"
+        future.set_exception(unavailable(words))
 
 
 def _answer(outcomes: list[tuple["asyncio.Future[Any]", Any]]) -> None:

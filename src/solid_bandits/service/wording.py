@@ -1,0 +1,107 @@
+"""Why a request cannot be understood, in the words of this package: the argument, what would do, what was received."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from solid_bandits import _check
+from solid_bandits.service.schemas import NAME, NAME_PATTERN
+
+OUTSIDE = ("body", "query", "path", "one", "many")
+"""Where a request is read from, which its writer did not name."""
+OBJECT = "a JSON object"
+WANTED = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "dict_type": OBJECT,
+    "finite_number": "a finite number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "greater_than": "> {gt}",
+    "greater_than_equal": ">= {ge}",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a smaller number",
+    "int_type": "a whole number",
+    "less_than": "< {lt}",
+    "less_than_equal": "<= {le}",
+    "list_type": "a list",
+    "literal_error": "{expected}",
+    "model_attributes_type": OBJECT,
+    "model_type": OBJECT,
+    "none_required": "null",
+    "string_too_long": "text of at most {max_length} signs",
+    "string_too_short": "text of at least {min_length} signs",
+    "string_type": "text",
+    "string_unicode": "text",
+    "too_long": "a list of at most {max_length}",
+    "too_short": "a list of at least {min_length}",
+}
+"""What would do, by the kind of error that pydantic names."""
+
+
+def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence about the first argument that is wrong."""
+    first = errors[0]
+    place = _place(first["loc"])
+    name = place or "the body"
+    kind = first["type"]
+    if kind == "missing":
+        return f"{name} must be given"
+    if kind == "extra_forbidden":
+        return f"{name} is not an argument here; leave it out"
+    if kind == "json_invalid":
+        return f"the body must be JSON ({first.get('ctx', {}).get('error', 'it is not')})"
+    if kind == "value_error":  # of a validator of ours, which has its own words
+        words = str(first["ctx"]["error"])
+        return f"{name} {words}" if words.startswith("must") else words
+    # A value of several allowed kinds has an error for each.
+    same = [one for one in errors if _place(one["loc"]) == place]
+    wanted = " or ".join(dict.fromkeys(map(_wanted, same)))
+    return f"{name} must be {wanted}, got {_got(first)}"
+
+
+def _place(location: Sequence[str | int]) -> str:
+    """The argument as its writer would find it, `decisions[3].event_id`."""
+    parts = list(location)
+    while parts and parts[0] in OUTSIDE:
+        parts.pop(0)
+    found = ""
+    for part in parts:
+        if isinstance(part, int):
+            found += f"[{part}]"
+        elif not found:
+            found = part
+        elif part.isidentifier() and part not in (
+            "bool",
+            "int",
+            "float",
+            "str",
+        ):  # else a kind that is allowed
+            found += f".{part}"
+    return found
+
+
+def _wanted(error: Mapping[str, Any]) -> str:
+    context = error.get("ctx", {})
+    if error["type"] == "string_pattern_mismatch":
+        return NAME if context["pattern"] == NAME_PATTERN else f"like {context['pattern']}"
+    words = WANTED.get(error["type"])
+    return (
+        f"otherwise ({error['msg']})"
+        if words is None
+        else words.format(**{one: _plain(context[one]) for one in context})
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A bound as a person would write it."""
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() and abs(value) < 1e6 else f"{value:g}"
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def _got(error: Mapping[str, Any]) -> str:
+    long = (
+        error["type"] in ("too_long", "too_short") and error.get("ctx", {}).get("actual_length") is not None
+    )
+    return f"{error['ctx']['actual_length']:,}" if long else _check.short(error["input"])
