@@ -303,3 +303,88 @@ def test_a_log_may_go_to_a_directory_from_now_on(few, tmp_path, kept):
     with pytest.raises(ValueError, match="log must be a directory without decisions"):
         sb.Bandit.load(tmp_path / "bandit.zip", log=tmp_path / "log")
     assert np.array_equal(again.agent.theta, bandit.agent.theta)
+
+
+def go(bandit, ids):
+    for one in ids:
+        bandit.decide([[1.0, 0.0], [0.0, 1.0]], arms=["a", "b"], event_id=one)
+        bandit.learn(one, 1.0)
+
+
+def events(table):
+    return table["event_id"].to_list()
+
+
+def test_a_bandit_that_was_loaded_and_saved_before_it_wrote_keeps_its_own_rows(tmp_path):
+    """What the directory has from after the first file is another history for the second file too."""
+    log, one, two = tmp_path / "log", tmp_path / "one.zip", tmp_path / "two.zip"
+    first = sb.Bandit(sb.LinUCB(), dim=2, noise_std=0.5, log=log)
+    go(first, ["a1", "a2"])
+    first.flush()
+    go(first, ["a3"])
+    first.save(one)
+    go(first, ["lost1", "lost2"])
+    first.flush()  # a3 among them
+    second = sb.Bandit.load(one, log=log)
+    go(second, ["c1", "c2"])
+    second.save(two)
+    third = sb.Bandit.load(two, log=log)
+    own = ["a1", "a2", "a3", "c1", "c2"]
+    assert events(third.log()) == own
+    go(third, ["e1"])
+    third.flush()
+    assert events(third.log()) == events(sb.logs.read(log)) == [*own, "e1"]
+    (aside,) = log.glob("aside-*.parquet")
+    assert sorted(events(pl.read_parquet(aside))) == ["lost1", "lost2"]
+    again = sb.Bandit.load(two, log=log)  # the same file once more: c1 and c2 were written since
+    assert events(again.log()) == own
+    go(again, ["f1"])
+    again.flush()
+    assert events(again.log()) == events(sb.logs.read(log)) == [*own, "f1"]
+
+
+def test_a_directory_must_have_the_rows_that_were_written_to_it(tmp_path):
+    log, other, file = tmp_path / "log", tmp_path / "other", tmp_path / "one.zip"
+    bandit = sb.Bandit(sb.LinUCB(), dim=2, noise_std=0.5, log=log)
+    go(bandit, [f"x{place}" for place in range(6)])
+    bandit.flush()
+    assert bandit.delete(event_id="x0") == 1
+    bandit.save(file)
+    assert events(sb.Bandit.load(file, log=log).log()) == [f"x{place}" for place in range(1, 6)]
+    stranger = sb.Bandit(sb.LinUCB(), dim=2, noise_std=0.5, log=other)
+    go(stranger, [f"y{place}" for place in range(6)])
+    stranger.flush()
+    with pytest.raises(
+        ValueError, match=r"log must be the directory that 5 rows .* is that of another bandit"
+    ):
+        sb.Bandit.load(file, log=other)
+    for part in log.glob("part-*.parquet"):
+        part.unlink()
+    with pytest.raises(ValueError, match="which has 0 of the 5 rows that were written to it"):
+        sb.Bandit.load(file, log=log)
+    with pytest.raises(ValueError, match="has 0 of the 5 rows"):
+        bandit.log()
+
+
+def test_a_directory_that_may_not_be_listed_is_not_an_empty_log(tmp_path, monkeypatch):
+    """As root everything may be listed, so the system's answer is made up."""
+    log = tmp_path / "log"
+    bandit = sb.Bandit(sb.LinUCB(), dim=2, noise_std=0.5, log=log)
+    go(bandit, ["x"])
+    bandit.flush()
+
+    def forbidden(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("solid_bandits.logs.files.os.listdir", forbidden)
+    for call in (
+        bandit.log,
+        lambda: bandit.delete(event_id="x"),
+        lambda: sb.logs.read(log),
+        lambda: sb.Bandit(sb.LinUCB(), dim=2, noise_std=0.5, log=log),
+    ):
+        with pytest.raises(ValueError, match=r"log .* cannot be (read|written) \(.*Permission denied"):
+            call()
+    monkeypatch.undo()
+    assert bandit.recall("x") is not None
+    assert bandit.delete(event_id="x") == 1

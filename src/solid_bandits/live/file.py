@@ -26,7 +26,7 @@ KIND = "solid-bandits bandit"
 VERSION = 2
 """Of the format: raised when a file of before would be read wrongly."""
 MAIN, RECALLED, LOG = "bandit.json", "memory.parquet", "log.parquet"
-FIELDS = ("file", "version", "agent", "seed", "counters", "window", "log", "written")
+FIELDS = ("file", "version", "agent", "seed", "counters", "window", "log", "written", "witness", "limit")
 CLOSE = 1e-5
 """By which probabilities may miss 1 in sum: more than in a log, so that a bandit made from one can be loaded."""
 
@@ -60,7 +60,12 @@ class BanditFile(NamedTuple):
     log: str
     """Where the log was: in a directory, in memory or nowhere. Which directory is for whoever loads the file to say."""
     written: int
-    """Rows of it that were written to the directory."""
+    """Rows of it that are in the directory."""
+    witness: str
+    """The event of one of them; empty if there is none."""
+    limit: tuple[int, list[int]] | None
+    """Events, and decisions that were open, after which the directory's rows are of another history; None: after this
+    file."""
     records: list[Record]
     rows: pl.DataFrame | None
     """Of the log, those that are in memory."""
@@ -78,6 +83,8 @@ def write(path: str | os.PathLike[str], content: BanditFile) -> None:
         "window": content.window,
         "log": content.log,
         "written": content.written,
+        "witness": content.witness,
+        "limit": None if content.limit is None else [content.limit[0], *content.limit[1]],
     }
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as out:
@@ -144,6 +151,14 @@ def _checked(main: Plain, agent: AgentFile, records: list[Record], rows: pl.Data
     if (rows is None) != (log == NONE):
         raise ValueError(f"log must be {NONE!r} without rows, and only then, got {log!r}")
     written = _check.integer("written", main["written"], least=0)
+    witness, limit = main["witness"], main["limit"]
+    if not isinstance(witness, str) or (witness and not is_name(witness)):
+        raise ValueError(f"witness must be an event_id, got {_check.short(witness)}")
+    if limit is not None:
+        if not isinstance(limit, list) or not limit:
+            raise ValueError(f"limit must be whole numbers, got {_check.short(limit)}")
+        limit = [_check.integer("limit", one, least=0, most=sequence) for one in limit]
+        limit = limit[0], limit[1:]
     _check_memory(records, decisions, sequence, window)
     for record in records:
         _check_record(record, agent.setting.dim)
@@ -151,7 +166,8 @@ def _checked(main: Plain, agent: AgentFile, records: list[Record], rows: pl.Data
         _check_rows(
             rows, agent.setting.dim, sequence, {one.sequence for one in records if one.status == OPEN}
         )
-    return BanditFile(agent, seed, (decisions, sequence, learned), window, log, written, records, rows)
+    counted = decisions, sequence, learned
+    return BanditFile(agent, seed, counted, window, log, written, witness, limit, records, rows)
 
 
 def _check_memory(records: list[Record], decisions: int, sequence: int, window: int) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 
 from solid_bandits import _check, logs
 from solid_bandits._files import StoreError, first_line, path_of, write_whole
-from solid_bandits.logs.files import in_order, parts
+from solid_bandits.logs.files import in_order, numbered, parts
 from solid_bandits.logs.schema import COLUMNS, TIME, check_log, empty
 
 ROWS = 10_000
@@ -35,13 +35,26 @@ class Journal:
     def __init__(self, directory: Path | None) -> None:
         self.directory = directory
         self.written = 0
-        """Rows that went into the directory."""
+        """Rows that went into the directory, and were not deleted."""
+        self.witness = ""
+        """The event of one of them: a directory without it is another's."""
         self.failure: str | None = None
         """Why the last attempt to write failed; None if it did not."""
         self._waiting: list[dict[str, Any]] = []
         self._tables: list[pl.DataFrame] = []
-        self._stale: pl.Expr | None = None
-        """Which rows of the directory are of another history, while they have not been moved aside."""
+        self.limit: tuple[int, list[int]] | None = None
+        """Events, and decisions that were open, when this bandit's own history left that of the directory: what the
+        directory has from after that is another history. None once that was moved aside."""
+
+    @property
+    def _stale(self) -> pl.Expr | None:
+        """Which rows of the directory are of another history."""
+        if self.limit is None:
+            return None
+        sequence, opened = self.limit
+        # The last is of decisions that were open then, and left the window later without a reward.
+        later = pl.max_horizontal("sequence", "reward_sequence") > sequence
+        return (later | pl.col("sequence").is_in(opened)).fill_null(False)
 
     @property
     def pending(self) -> int:
@@ -89,7 +102,8 @@ class Journal:
                 directory.mkdir(parents=True, exist_ok=True)
                 self._move_aside(directory)
             while self._tables:
-                write_whole(_next(directory, "part", parts(directory)), self._tables[0].write_parquet)
+                write_whole(_next(directory, "part"), self._tables[0].write_parquet)
+                self.witness = self.witness or self._tables[0]["event_id"][0]
                 self.written += self._tables.pop(0).height
         except UNREADABLE as error:
             self.failure = f"log {str(directory)!r} cannot be written ({first_line(error)})"
@@ -111,9 +125,20 @@ class Journal:
                     f"log {str(self.directory)!r} cannot be read ({first_line(error)})"
                 ) from None
             written = pl.concat([written, *tables])
-        if self._stale is not None:
-            written = written.filter(~self._stale)
+            if self._stale is not None:
+                written = written.filter(~self._stale)
+            if lack := self._lack(written):
+                raise StoreError(f"log {str(self.directory)!r} {lack}")
         return in_order(pl.concat([written, self.held()]))
+
+    def _lack(self, own: pl.DataFrame) -> str:
+        """What is missing in the rows that the directory has of this history; nothing if all are there."""
+        if own.height < self.written:
+            return (
+                f"has {own.height:,} of the {self.written:,} rows that were written to it; `delete` is how rows are "
+                "removed"
+            )
+        return "" if not self.witness or self.witness in own["event_id"] else "is that of another bandit"
 
     def restore(self, held: pl.DataFrame, sequence: int, opened: list[int]) -> None:
         """Go on as a bandit that was saved after this many events, with these rows in memory and decisions open.
@@ -121,27 +146,40 @@ class Journal:
         What the directory has from after that is another history.
         """
         self._tables = list(held.iter_slices(ROWS)) if held.height else []
-        if self.directory is not None:
-            # The last is of decisions that were open then, and left the window later without a reward.
-            later = pl.max_horizontal("sequence", "reward_sequence") > sequence
-            self._stale = (later | pl.col("sequence").is_in(opened)).fill_null(False)
+        if self.directory is None:
+            return
+        self.limit = sequence, opened
+        needed = ["event_id", "sequence", "reward_sequence"]
+        try:
+            tables = [pl.read_parquet(part, columns=needed) for part in parts(self.directory)]
+        except UNREADABLE as error:
+            raise ValueError(f"log {str(self.directory)!r} cannot be read ({first_line(error)})") from None
+        stale = self._stale
+        assert stale is not None  # there is a limit
+        own = pl.concat([empty().select(needed), *tables]).filter(~stale)
+        if lack := self._lack(own):
+            raise ValueError(
+                f"log must be the directory that {self.written:,} rows were written to, got "
+                f"{str(self.directory)!r}, which {lack}"
+            )
 
     def _move_aside(self, directory: Path) -> None:
         """Put rows of another history into a file beside the parts, before anything is written."""
-        if self._stale is None:
+        stale = self._stale
+        if stale is None:
             return
         moved, left, there = [], {}, []
         for part in parts(directory):
             short = pl.read_parquet(part, columns=["sequence", "reward_sequence"])
-            kept = short.filter(~self._stale)
+            kept = short.filter(~stale)
             there.append(kept["sequence"])
             if kept.height < short.height:
                 table = pl.read_parquet(part)
-                moved.append(table.filter(self._stale))
-                left[part] = table.filter(~self._stale)
+                moved.append(table.filter(stale))
+                left[part] = table.filter(~stale)
         if moved:
             rows = pl.concat(moved)
-            target = _next(directory, "aside", _aside(directory))
+            target = _next(directory, "aside")
             write_whole(target, rows.write_parquet)  # first of all: at no moment is a row in no file
             for part, table in left.items():
                 if table.height:
@@ -156,9 +194,11 @@ class Journal:
             )
         # Rows that were in memory when the bandit was saved may have been written since.
         known = pl.concat(there).to_list() if there else []
+        held = [table.height for table in self._tables]
         self._tables = [table.filter(~pl.col("sequence").is_in(known)) for table in self._tables]
+        self.written += sum(held) - sum(table.height for table in self._tables)
         self._tables = [table for table in self._tables if table.height]
-        self._stale = None
+        self.limit = None
 
     def delete(self, event_id: str | None, before: datetime | float | None) -> int:
         """Remove the rows of an event, or of decisions before a time, everywhere; returns how many.
@@ -170,9 +210,13 @@ class Journal:
         if self.directory is not None:
             try:
                 self._move_aside(self.directory)
-                removed = sum(_delete_from(part, event_id, before) for part in parts(self.directory))
-                for part in _aside(self.directory):
+                for part in parts(self.directory):
+                    gone = _delete_from(part, event_id, before)
+                    self.written -= gone
+                    removed += gone
+                for part in numbered(self.directory, "aside"):
                     _delete_from(part, event_id, before)
+                self.witness = _first(self.directory)
             except UNREADABLE as error:
                 raise StoreError(
                     f"log {str(self.directory)!r} cannot be written ({first_line(error)}); delete again later"
@@ -190,7 +234,11 @@ def new_journal(log: str | os.PathLike[str] | bool | None) -> Journal | None:
     if not isinstance(log, str | os.PathLike):
         raise ValueError(f"log must be a directory, None or False, got {_check.short(log)}")
     directory = path_of("log", log)
-    if parts(directory):
+    try:
+        used = bool(parts(directory))
+    except OSError as error:
+        raise ValueError(f"log {os.fspath(log)!r} cannot be read ({first_line(error)})") from None
+    if used:
         raise ValueError(
             f"log must be a directory without decisions, got {os.fspath(log)!r}, which holds those of another "
             "bandit; go on with that one by Bandit.load, or give another directory"
@@ -198,7 +246,9 @@ def new_journal(log: str | os.PathLike[str] | bool | None) -> Journal | None:
     return Journal(directory)
 
 
-def old_journal(log: str | os.PathLike[str] | bool | None, kind: str, written: int) -> Journal | None:
+def old_journal(
+    log: str | os.PathLike[str] | bool | None, kind: str, written: int, witness: str
+) -> Journal | None:
     """The journal of a bandit that was saved with one of this kind; a directory must be named again."""
     if log is None:
         if kind == DIRECTORY:
@@ -210,7 +260,7 @@ def old_journal(log: str | os.PathLike[str] | bool | None, kind: str, written: i
     if kind != DIRECTORY or not isinstance(log, str | os.PathLike):
         return new_journal(log)
     journal = Journal(path_of("log", log))
-    journal.written = written
+    journal.written, journal.witness = written, witness
     if written and not Path(log).is_dir():
         raise ValueError(
             f"log must be the directory that {written:,} rows were written to, got {os.fspath(log)!r}, which is no "
@@ -219,12 +269,18 @@ def old_journal(log: str | os.PathLike[str] | bool | None, kind: str, written: i
     return journal
 
 
-def _aside(directory: Path) -> list[Path]:
-    return sorted(directory.glob("aside-*.parquet"))
+def _first(directory: Path) -> str:
+    """The event of the first row of all."""
+    for part in parts(directory):
+        events = pl.read_parquet(part, columns=["event_id"])["event_id"]
+        if len(events):
+            return str(events[0])
+    return ""
 
 
-def _next(directory: Path, kind: str, there: list[Path]) -> Path:
+def _next(directory: Path, kind: str) -> Path:
     """The next file of a kind."""
+    there = numbered(directory, kind)
     number = int(there[-1].stem.removeprefix(f"{kind}-")) + 1 if there else 1
     return directory / f"{kind}-{number:08d}.parquet"
 

@@ -28,6 +28,8 @@ def content_of(bandit: "Bandit") -> file.BanditFile:
         window=bandit._memory.window,
         log=kind,
         written=0 if journal is None else journal.written,
+        witness="" if journal is None else journal.witness,
+        limit=None if journal is None else journal.limit,
         records=list(bandit._memory),
         rows=None if journal is None else journal.held(),
     )
@@ -36,7 +38,7 @@ def content_of(bandit: "Bandit") -> file.BanditFile:
 def restore(bandit: "Bandit", path: PathLike, policy: Policy | None, log: PathLike | bool | None) -> None:
     """Make a bandit, which is nothing yet, what a file says."""
     content = file.read(path, policy)
-    journal = old_journal(log, content.log, content.written)
+    journal = old_journal(log, content.log, content.written, content.witness)
     opened = [record for record in content.records if record.status == OPEN]
     try:
         agent = Agent._restored(content.agent)
@@ -51,4 +53,6 @@ def restore(bandit: "Bandit", path: PathLike, policy: Policy | None, log: PathLi
     for record in content.records:
         bandit._memory.add(record)
     if journal is not None and content.rows is not None:
-        journal.restore(content.rows, content.counters[1], [record.sequence for record in opened])
+        # A bandit that was loaded and saved again before it wrote had left the directory's history earlier.
+        limit = content.limit or (content.counters[1], [record.sequence for record in opened])
+        journal.restore(content.rows, *limit)

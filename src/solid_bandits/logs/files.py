@@ -66,8 +66,19 @@ def read(path: PathLike) -> pl.DataFrame:
 
 
 def parts(directory: Path) -> list[Path]:
-    """The parts of a log that a bandit writes into a directory, in order."""
-    return sorted(directory.glob("part-*.parquet"))
+    """The parts of a log that a bandit writes into a directory, in order; an OSError where it cannot be listed."""
+    return numbered(directory, "part")
+
+
+def numbered(directory: Path, kind: str) -> list[Path]:
+    """The files of a kind in a directory, in order; none if it is no directory. `glob` would hide what is forbidden."""
+    try:
+        names = os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(
+        directory / name for name in names if name.startswith(f"{kind}-") and name.endswith(".parquet")
+    )
 
 
 def gather(directory: Path) -> pl.DataFrame:
