@@ -123,7 +123,7 @@ def play(server: Attacked, told: Acknowledged, seed: int, ended: threading.Event
                 before = rng.choice(told.answered) if told.answered and rng.random() < 0.1 else None
             if call is None and before is not None:
                 told.repeated += 1
-                if not _called(client, told, before):
+                if _called(client, told, before) is None:
                     return
                 continue
             if call is None:
@@ -136,32 +136,33 @@ def play(server: Attacked, told: Acknowledged, seed: int, ended: threading.Event
                 call = ("decisions", {"decisions": asked})
             else:
                 told.repeated += 1
-            if not _called(client, told, call):
+            answered = _called(client, told, call)
+            if answered is None:
                 return
-            if call[0] == "decisions":
+            if answered and call[0] == "decisions":  # else there is nothing to reward yet
                 rewards = [
                     {"event_id": one["event_id"], "reward": reward_of(str(one["event_id"]))}  # type: ignore[index]
                     for one in call[1]["decisions"]  # type: ignore[attr-defined]
                     if rng.random() < 0.8
                 ]
-                if rewards and not _called(client, told, ("rewards", {"rewards": rewards})):
+                if rewards and _called(client, told, ("rewards", {"rewards": rewards})) is None:
                     return
 
 
-def _called(client: httpx.Client, told: Acknowledged, call: tuple[str, dict[str, object]]) -> bool:
-    """Whether it was answered; what was, is noted."""
+def _called(client: httpx.Client, told: Acknowledged, call: tuple[str, dict[str, object]]) -> bool | None:
+    """Whether it was done; None where there was no answer. What was done is noted, what was not is repeated later."""
     path, body = call
     try:
         answer = client.post(f"/v1/models/attacked/{path}", json=body)
     except httpx.TransportError:
         with told.lock:
             told.unanswered.append(call)
-        return False
+        return None
     if answer.status_code in (503, 507):
         with told.lock:
             told.unanswered.append(call)
         time.sleep(0.05)
-        return True
+        return False
     if answer.status_code != 200:
         raise FoundError(f"{path}: {answer.status_code} {answer.text}")
     with told.lock:
@@ -355,7 +356,10 @@ def settle(server: Attacked, told: Acknowledged) -> None:
     server.start()
     head = {"Authorization": f"Bearer {server.key}"}
     with httpx.Client(base_url=server.url, headers=head, timeout=60) as client:
+        deadline = time.monotonic() + PATIENCE
         while told.unanswered:
+            if time.monotonic() > deadline:
+                raise FoundError(f"{len(told.unanswered)} calls are refused for more than {PATIENCE:g} s")
             _called(client, told, told.unanswered.pop())
             told.repeated += 1
     server.end(signal.SIGTERM)

@@ -15,6 +15,7 @@ not measure stays on the page as it was.
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import shutil
@@ -44,7 +45,10 @@ SQLite with `synchronous=FULL`.
 *Commit alone* is SQLite's own commit of one such row in the same directory just before, without a service:
 the disk's share. *CPU* is the server's processor time for a decision and its reward, which other programs on
 the machine do not lengthen as they do waiting. *Load* is the load average at the end of each line: what else
-the machine was doing, this measurement included."""
+the machine was doing, this measurement included; *nice* is the priority that client and service had, where other
+programs could not be kept away."""
+IDLE = 3.0
+"""Seconds."""
 HEAD = """| decisions/s asked | played | p50 ms | p99 ms | max ms | failed | CPU ms | commit alone, ms | load |
 |---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
@@ -125,15 +129,17 @@ class Connection:
         self._served = served
         host, port = served.url.removeprefix("http://").split(":")
         self._place = host, int(port)
-        self._streams = None
+        self._streams, self._used = None, 0.0
 
     async def post(self, path, content):
-        """The status of the answer. A connection that idled is closed by the service, and made anew."""
-        if self._streams is not None and (self._streams[0].at_eof() or self._streams[1].is_closing()):
+        """The status of the answer. The service closes a connection that idled for 5 s: made anew before that."""
+        if self._streams is not None and time.perf_counter() - self._used > IDLE:
             self.close()
             self._streams = None
         async with asyncio.timeout(PATIENCE):
-            return await self._post(path, content)
+            status = await self._post(path, content)
+        self._used = time.perf_counter()
+        return status
 
     async def _post(self, path, content):
         if self._streams is None:
@@ -162,15 +168,16 @@ async def singles(served, rate, seconds, connections=64):
         json.dumps({"event_id": one["event_id"], "reward": float(place % 3)})
         for place, one in enumerate(made)
     ]
+    del made
+    gc.collect()
+    gc.freeze()  # pauses of the client are not those of the service
     spans, failed = [], 0
     free = [Connection(served) for _ in range(connections)]
     room = asyncio.Semaphore(connections)
     start = time.perf_counter() + 0.1
 
-    async def one(place):
+    async def one(place, due):
         nonlocal failed
-        due = start + place / rate
-        await asyncio.sleep(max(due - time.perf_counter(), 0))
         async with room:
             connection = free.pop()
             failed += await connection.post("decisions", offers[place]) != 200
@@ -178,7 +185,14 @@ async def singles(served, rate, seconds, connections=64):
             failed += await connection.post("rewards", rewards[place].encode()) != 200
             free.append(connection)
 
-    await asyncio.gather(*(one(place) for place in range(count)))
+    async with asyncio.TaskGroup() as group:
+        for place in range(count):
+            due = start + place / rate
+            wait = due - time.perf_counter()
+            if wait > 0:
+                await asyncio.sleep(wait)
+            # Not all at once before: making thousands of tasks takes longer than the first answers.
+            group.create_task(one(place, due))
     took = time.perf_counter() - start
     for connection in free:
         connection.close()
@@ -251,7 +265,9 @@ def fill(directory, decisions):
 
 
 def load():
-    return f"{os.getloadavg()[0]:.1f}"
+    """The load average, and the priority of this program and its service where that is not the usual one."""
+    priority = os.nice(0)
+    return f"{os.getloadavg()[0]:.1f}" + (f", nice {priority}" if priority else "")
 
 
 def measure_singles(served, place, rates, seconds):

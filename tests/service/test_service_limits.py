@@ -1,5 +1,6 @@
 """How much one caller may ask for, and that the service's schema allows nothing that breaks it."""
 
+import gc
 import socket
 from contextlib import suppress
 
@@ -119,3 +120,21 @@ def test_whatever_is_asked_is_answered_as_the_schema_says(tmp_path, mode):
     assert len(seen) == 11
     wanted = {200, 422} if mode == GenerationMode.POSITIVE else {401, 422}
     assert wanted <= set.union(*seen.values()), seen
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_what_stays_is_left_out_of_the_search_for_garbage_where_asked(tmp_path, frozen):
+    """From the start, and again once a model was made, whose compiled functions stay too."""
+    before = gc.get_freeze_count()
+    try:
+        store = SqliteStore(tmp_path, create=True)
+        with service(store, settings=Settings(frozen=frozen)) as client:
+            started = gc.get_freeze_count()
+            assert (started > before) == frozen
+            kept = [[number] for number in range(10_000)]
+            client.post("/v1/models", json=SPEC).raise_for_status()
+            assert (gc.get_freeze_count() > started + 9_000) == frozen
+        del kept
+        store.close()
+    finally:
+        gc.unfreeze()

@@ -107,7 +107,7 @@ def serve(
             if not store.keys():
                 key, _ = keyring.create(store, "admin", "first")
                 print(f"admin key (shown once): {key}", flush=True)
-            app = make_app(store, nodes, Settings(largest_body=largest_body, rate=rate))
+            app = make_app(store, nodes, Settings(largest_body=largest_body, rate=rate, frozen=True))
             listened = run(app, host, port, lambda url: print(f"listening on {url}", flush=True), sockets)
         if not listened:
             raise typer.Exit(3)

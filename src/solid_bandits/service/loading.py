@@ -147,6 +147,11 @@ def check(row: ModelRow, store: Store, said: Callable[[int], object] = lambda co
             said(event.sequence)
     if model.sequence != last:
         raise StoreError(f"model {row.name!r}: event {model.sequence + 1} is missing")
+    if start and start == last:
+        return (
+            f"model {row.name!r}: nothing to replay; all {last:,} events were learnt from, some are erased, and the "
+            "snapshot after them is all there is"
+        )
     begun = f"events {start + 1:,} to {last:,}" if start else f"{last:,} events"
     erased = f"; the first {start:,} were learnt from and partly erased" if start else ""
     marked = f", {len(marks)} snapshot{'s' if len(marks) > 1 else ''}" if marks else ""
