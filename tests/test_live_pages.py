@@ -34,7 +34,7 @@ def test_the_page_on_live_decisions(folder):
         if line.startswith("| `")
         for name in line.split("|")[1].replace("`", "").split(", ")
     }
-    assert {name.strip() for name in described} == set(COLUMNS) - {"context"}
+    assert {name.strip() for name in described} == set(COLUMNS)
 
 
 def test_the_page_on_evaluation(folder, capsys):
