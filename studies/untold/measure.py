@@ -52,9 +52,8 @@ def play_cells(path, name, family, horizon, players, runs, seed, device="cpu"):
     regrets, seconds = {label: [] for label in made}, dict.fromkeys(made, 0.0)
     if device == "cpu" or family.rewards != "gaussian":
         for run in range(runs):
-            problem = problem_of(
-                run
-            )  # once for all: where contexts never come twice it takes longer than a run
+            # Once for all: where contexts never come twice it takes longer than a run.
+            problem = problem_of(run)
             for label, player in made.items():
                 clock = time.perf_counter()
                 policy, told = player

@@ -42,7 +42,7 @@ class Search(NamedTuple):
     first: int
     """The number of rewards from which on it is looked for."""
     caution: float
-    """c: as if so many parameters more had been met, all too large to be told; 0 is MacKay's own."""
+    """c: the ridge is γ / (γ + c) of MacKay's: the fewer parameters are known, the wider the prior; 0 is his own."""
 
 
 class Evidence(NamedTuple):

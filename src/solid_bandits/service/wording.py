@@ -8,6 +8,8 @@ from solid_bandits.service.schemas import NAME, NAME_PATTERN
 
 OUTSIDE = ("body", "query", "path", "one", "many")
 """Where a request is read from, which its writer did not name."""
+KINDS = ("bool", "int", "float", "str")
+"""Of values that are allowed, which pydantic puts where names stand."""
 OBJECT = "a JSON object"
 WANTED = {
     "bool_parsing": "true or false",
@@ -71,12 +73,7 @@ def _place(location: Sequence[str | int]) -> str:
             found += f"[{part}]"
         elif not found:
             found = part
-        elif part.isidentifier() and part not in (
-            "bool",
-            "int",
-            "float",
-            "str",
-        ):  # else a kind that is allowed
+        elif part.isidentifier() and part not in KINDS:
             found += f".{part}"
     return found
 

@@ -95,9 +95,7 @@ class Writer:
             raise unavailable("too many calls are waiting; try again")
         future: asyncio.Future[T] = self._loop.create_future()
         self._calls.put(_Call(row, work, reading, future))
-        if (
-            not self.alive
-        ):  # asked after the call was put: so one that the thread saw no more is not waited for
+        if not self.alive:  # asked after the call was put, so one that the thread never saw is not waited for
             future.cancel()
             raise unavailable(GONE)
         late = self._loop.call_later(LONGEST_CALL, _give_up, future)  # lighter than `asyncio.timeout`
@@ -129,9 +127,8 @@ class Writer:
     def _serve_all(self) -> None:
         ended = False
         while not ended:
-            group = [
-                self._calls.get()
-            ]  # without an end: there may be nothing to do for days, and `stop` puts None
+            # Without an end: there may be nothing to do for days, and `stop` puts None.
+            group = [self._calls.get()]
             while len(group) < LARGEST_GROUP:
                 try:
                     group.append(self._calls.get_nowait())
