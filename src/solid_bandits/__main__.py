@@ -2,7 +2,7 @@
 
 import sys
 
-from solid_bandits import _extras
+from solid_bandits._internal import extras
 
 
 def main() -> None:
@@ -10,7 +10,7 @@ def main() -> None:
     try:
         from solid_bandits.cli import main as command
     except ModuleNotFoundError as error:
-        missing = _extras.missing(error, "the command line")
+        missing = extras.missing(error, "the command line")
         if missing is None:
             raise
         print(f"solid-bandits: error: {missing}", file=sys.stderr)

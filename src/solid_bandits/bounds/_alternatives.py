@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from solid_bandits._types import Floats
+from solid_bandits._internal.types import Floats
 
 # Least pivot of a Cholesky factorisation relative to the diagonal entry it comes from, and least eigenvalue relative
 # to the largest: below lies rounding noise.

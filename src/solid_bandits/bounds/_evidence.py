@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._types import Floats
+from solid_bandits._internal.types import Floats
 from solid_bandits.bounds._geometry import Coordinates, Span
 from solid_bandits.bounds._rounding import EPS, TINY, norms, upto
 

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from solid_bandits._types import Floats, Ints
+from solid_bandits._internal.types import Floats, Ints
 
 # Products of two residues fit into 64 bits.
 _TOP = 2**31

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from solid_bandits import _check
-from solid_bandits._types import Floats, Ints
+from solid_bandits._internal import checks
+from solid_bandits._internal.types import Floats, Ints
 from solid_bandits.bounds._exact import rank_at_most
 from solid_bandits.bounds._rounding import EPS, TINY, Reals, norms, unit_of, upto
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 
 # A direction whose relative size is under CLEAR is refused, unless exact arithmetic says that it is nothing; exact
 # arithmetic is asked only where it is under ZERO.
@@ -55,9 +55,8 @@ class Frame:
 
     def differences(self, problem: Problem, pairs: Ints) -> Reals:
         """φ*(x) - φ(x, a) of pairs (flat indices), shape (pairs, dim)."""
-        contexts = pairs // problem.n_arms
         table = self.sharp
-        return np.asarray(table[contexts * problem.n_arms + problem.optimal_arms[contexts]] - table[pairs])
+        return np.asarray(table[optimal_pairs(problem)[pairs // problem.n_arms]] - table[pairs])
 
 
 @dataclass(frozen=True)
@@ -141,10 +140,15 @@ class Reduction:
         )
 
 
+def optimal_pairs(problem: Problem) -> Ints:
+    """Flat index of each context's optimal pair."""
+    return np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms
+
+
 def check_problem(problem: object) -> None:
     """Refuse what is none."""
     if not isinstance(problem, Problem):
-        raise ValueError(f"problem must be a Problem, got {_check.short(problem)}")
+        raise ValueError(f"problem must be a Problem, got {checks.short(problem)}")
 
 
 def gaps(problem: Problem) -> Gaps:
@@ -234,7 +238,7 @@ def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
         return known
     frame = make_frame(problem)
     table = frame.table
-    rows = np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms
+    rows = optimal_pairs(problem)
     span, inside, outside = _split(table[rows], "the optimal arms' features")
     projected = table @ outside
     relative = np.linalg.norm(projected, axis=1) / frame.sizes

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solid_bandits._types import Floats, Ints
-from solid_bandits.bounds._geometry import Gaps, Reduction, Whole
+from solid_bandits._internal.types import Floats, Ints
+from solid_bandits.bounds._geometry import Gaps, Reduction, optimal_pairs
 from solid_bandits.bounds._interior import FIXED, FREE, LEAST, Restricted
-from solid_bandits.bounds._supply import Supply
-from solid_bandits.problem import Problem
+from solid_bandits.bounds._supply import Setup
+from solid_bandits.core.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,12 @@ def free_program(problem: Problem, gaps: Gaps, reduction: Reduction) -> Program:
         reduction.spread, v, cost, np.zeros((0, len(pairs))), np.zeros(0), np.full(len(pairs), -1), theta, radius,
         np.zeros(len(v)), 0.0, FREE,
     )  # fmt: skip
-    return Program(task, where.basis * unit, pairs, constraints, _optimal(problem), reduction)
+    return Program(task, where.basis * unit, pairs, constraints, optimal_pairs(problem), reduction)
 
 
-def context_program(problem: Problem, gaps: Gaps, whole: Whole, supply: Supply, z: float | None) -> Program:
+def context_program(setup: Setup, z: float | None) -> Program:
     """(P_z) and its like, or pure exploration where z is None: every pair that may be pulled, optimal ones included."""
+    problem, gaps, whole, supply = setup
     where = whole.where
     size = problem.n_contexts * problem.n_arms
     unit = np.sqrt(2.0) * problem.noise_std
@@ -84,7 +85,7 @@ def context_program(problem: Problem, gaps: Gaps, whole: Whole, supply: Supply, 
         u, v[kept], cost, equality, rhs, group, theta, radius,
         np.zeros(int(kept.sum())), np.inf, LEAST if z is None else FIXED,
     )  # fmt: skip
-    return Program(task, where.basis * unit, variables, gaps.suboptimal[kept], _optimal(problem))
+    return Program(task, where.basis * unit, variables, gaps.suboptimal[kept], optimal_pairs(problem))
 
 
 def restrict(task: Restricted, variables: Ints, pairs: Ints) -> Restricted:
@@ -107,7 +108,3 @@ def _has_alternative(v: Floats, theta: Floats, radius: float) -> np.ndarray:
         return np.ones(len(v), dtype=bool)
     reach = v @ theta + radius * np.linalg.norm(v, axis=1)
     return np.asarray(reach > 1 + 1e-9)
-
-
-def _optimal(problem: Problem) -> Ints:
-    return np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solid_bandits._types import Floats
+from solid_bandits._internal.types import Floats
 
 # Doubles, or extended precision for what nearly cancels.
 Reals = NDArray[np.floating[Any]]

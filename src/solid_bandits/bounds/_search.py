@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solid_bandits._types import Floats, Ints
+from solid_bandits._internal.types import Floats, Ints
 from solid_bandits.bounds._alternatives import bounded, inverse_factor, row_products
 from solid_bandits.bounds._geometry import Reduction
 from solid_bandits.bounds._interior import (
@@ -57,48 +57,18 @@ class Solution:
 
 
 @np.errstate(all="ignore")
-def closest(v: Floats, matrix: Floats, theta: Floats, radius: float) -> tuple[Floats, Floats]:
-    """Information I_j and closest alternative β_j for every row of v, at M = matrix."""
+def closest(
+    v: Floats, matrix: Floats, theta: Floats, radius: float, rows: Ints | slice = slice(None)
+) -> tuple[Floats, Floats]:
+    """Information I_j for every row of v and closest alternative β_j for some `rows`, at M = matrix."""
     if np.isinf(radius):
         # β = I M⁻¹ v and M⁻¹ v = L⁻ᵀ z with z = L⁻¹ v.
         factor = inverse_factor(matrix)
         z = v @ factor
         info = 1.0 / row_products(z, z)
-        z *= info[:, None]
-        return info, z @ factor.T
+        return info, (z[rows] * info[rows][:, None]) @ factor.T
     info, _, betas, _, basis = bounded(v, matrix, theta, radius)
-    return info, betas @ basis.T
-
-
-@np.errstate(all="ignore")
-def survey(
-    task: Restricted, variables: Ints, pairs: Ints, y: Floats, lam: Floats
-) -> tuple[Floats, Floats, Floats, Floats, float, float]:
-    """A point of a part of the program, seen from the whole.
-
-    Returns:
-        Pulls of every variable (scaled to be feasible, except for (P_z)), information of every pair, alternatives of
-        the part's pairs, price of every variable, and the bracket.
-
-    """
-    every = np.zeros(len(task.cost))
-    every[variables] = y
-    part = task.u[variables]
-    matrix = (part.T * y) @ part
-    if np.isinf(task.radius):
-        factor = inverse_factor(matrix)
-        z = task.v @ factor
-        info = 1.0 / row_products(z, z)
-        chosen = (z[pairs] * info[pairs][:, None]) @ factor.T
-    else:
-        info, betas = closest(task.v, matrix, task.theta, task.radius)
-        chosen = betas[pairs]
-    prices = _prices(task.u, chosen, lam)
-    lower = lower_value(task, prices, float(lam.sum()))
-    upper = upper_value(task, every, info)
-    if task.kind != FIXED:
-        every /= info.min()
-    return every, info, chosen, prices, lower, upper
+    return info, betas[rows] @ basis.T
 
 
 def _prices(u: Floats, betas: Floats, weights: Floats) -> Floats:
@@ -191,12 +161,21 @@ def _search(
     return best
 
 
+@np.errstate(all="ignore")
 def _survey(
     program: Program, part: Restricted, variables: Ints, pairs: Ints, point: Iterate, snapshot: Iterate
 ) -> tuple[Solution, Floats, Floats]:
-    """The bracket over the whole program, with the information of every pair and the price of every variable."""
+    """A point of a part, seen from the whole program: the information of every pair, the price of every variable."""
     task = program.task
-    y, info, chosen, prices, lower, upper = survey(task, variables, pairs, point.y, point.lam)
+    y = np.zeros(len(task.cost))
+    y[variables] = point.y
+    matrix = (part.u.T * point.y) @ part.u
+    info, betas = closest(task.v, matrix, task.theta, task.radius, pairs)
+    prices = _prices(task.u, betas, point.lam)
+    lower = lower_value(task, prices, float(point.lam.sum()))
+    upper = upper_value(task, y, info)
+    if task.kind != FIXED:
+        y /= info.min()
     # Small pulls and weights are what the barrier leaves on pairs that do not matter.
     active_v = (_share(part, point.y) > 1e-7) | (point.s < 0.05 * part.cost)
     active_p = (point.lam > 1e-7 * point.lam.sum()) | (point.t < 0.1)
@@ -207,7 +186,7 @@ def _survey(
         Iterate(snapshot.y[active_v], snapshot.s[active_v], snapshot.t[active_p], snapshot.lam[active_p]),
         program.reduction,
     )
-    return Solution(y, chosen, point.lam, pairs, lower, upper, restart), info, prices
+    return Solution(y, betas, point.lam, pairs, lower, upper, restart), info, prices
 
 
 def _share(part: Restricted, y: Floats) -> Floats:

@@ -5,30 +5,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._types import Bools, Floats, Ints
+from solid_bandits._internal import checks
+from solid_bandits._internal.types import Bools, Floats, Ints
 from solid_bandits.bounds import _geometry, certificate
 from solid_bandits.bounds._program import Program, context_program
 from solid_bandits.bounds._search import Restart, Solution, closest, search
-from solid_bandits.bounds._supply import Supply
+from solid_bandits.bounds._supply import Setup, Supply
 from solid_bandits.bounds.results import Alternatives, PureExploration
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 
 # A first, rough look at z_min; only a z near it needs a finer one.
 ROUGH, FINE = 1e-3, 1e-7
+# Information to spare, relatively, that a mix may keep; a larger one is made leaner, so many times.
+_ROOM, _SHORTER = 1e-8, 4
 BADLY_SCALED = (
     "problem is too badly scaled for double precision: no allocation could be verified; bring features and gaps closer "
     "together in size"
 )
-
-
-class Setup(NamedTuple):
-    """A problem as the programs with a supply of steps see it."""
-
-    problem: Problem
-    gaps: _geometry.Gaps
-    whole: _geometry.Whole
-    supply: Supply
 
 
 class Found(NamedTuple):
@@ -44,25 +37,18 @@ class Found(NamedTuple):
 def explore(setup: Setup, tol: float, warm_start: PureExploration | None) -> PureExploration:
     """Pure exploration with a supply: the fewest steps, and a policy (a row for each group) that needs no more."""
     problem, gaps, whole, supply = setup
-    program = context_program(problem, gaps, whole, supply, None)
+    program = context_program(setup, None)
     if len(program.pairs) == 0:
         even = normalised(supply.allowed.astype(np.float64))
-        return PureExploration(0.0, 0.0, 0.0, even, True, no_alternatives(problem), None)
+        return PureExploration(0.0, 0.0, 0.0, even, True, Alternatives.none(problem.dim), None)
     found = search(program, 0.9 * tol, None if warm_start is None else warm_start.restart)
     policy = _policy(supply, program.variables[:-1], found.y[:-1])
-    alternatives = evidence(problem, gaps, program, whole, None, found)
-    proof = prove(certificate.prove_least, problem, gaps, policy, alternatives, whole, supply)
+    alternatives = evidence(problem, gaps, program, whole, found)
+    proof = prove(certificate.prove_least, setup, policy, alternatives)
     require(proof)
-    lower = min(proof.lower, proof.upper)
-    return PureExploration(
-        z_min=0.5 * (lower + proof.upper),
-        lower=lower,
-        upper=proof.upper,
-        policy=policy,
-        converged=bool(proof.upper - lower <= tol * proof.upper),
-        alternatives=alternatives,
-        restart=found.restart,
-    )
+    known = bracket(proof, tol)
+    z_min = known.pop("value")
+    return PureExploration(z_min, policy=policy, alternatives=alternatives, restart=found.restart, **known)
 
 
 def feasible(
@@ -87,7 +73,7 @@ def feasible(
 def solve_at(setup: Setup, z: float, tol: float, pure: PureExploration, restart: Restart | None) -> Found:
     """The least regret of z steps, `pure` having information to spare in so many."""
     problem, gaps, whole, supply = setup
-    program = context_program(problem, gaps, whole, supply, z)
+    program = context_program(setup, z)
     safe = z * supply.pulls(pure.policy).ravel()[program.variables]
     task = program.task
     information, _ = closest(task.v, task.u.T @ (task.u * safe[:, None]), task.theta, task.radius)
@@ -95,7 +81,7 @@ def solve_at(setup: Setup, z: float, tol: float, pure: PureExploration, restart:
     program = Program(task, program.basis, program.variables, program.pairs, program.optimal)
     found = search(program, 0.9 * tol, restart)
     policy = _policy(supply, program.variables, found.y)
-    alternatives = evidence(problem, gaps, program, whole, None, found)
+    alternatives = evidence(problem, gaps, program, whole, found)
     return mended(setup, z, policy, alternatives, program, pure, found.restart)
 
 
@@ -113,31 +99,43 @@ def mended(
     Information is concave: mixing with a policy that has more than enough makes up for what is short, for each pair by
     what the solver says of it, or for the worst by what is proven of all.
     """
-    problem, gaps, whole, supply = setup
-    task = program.task
-    proof = prove(certificate.prove_at, problem, gaps, policy, z, alternatives, whole, supply)
+    supply, task = setup.supply, program.task
+    proof = prove(certificate.prove_at, setup, policy, z, alternatives)
     if proof.information < 1:
         pulls = z * supply.pulls(policy).ravel()[program.variables]
         known, _ = closest(task.v, task.u.T @ (task.u * pulls[:, None]), task.theta, task.radius)
         information = task.slater_info
         short = (known < 1) & (information > 1)
         each = float(((1 - known[short]) / (information[short] - known[short])).max(initial=0.0))
-        spare = z * certificate.policy_information(problem, gaps, pure.policy, whole, supply)
+        spare = z * certificate.policy_information(setup, pure.policy)
         every = (1 - proof.information) / max(spare - proof.information, 1e-300)
-        for mix in (1.001 * each, 2.0 * each, every, 1.001 * every, 2.0 * every):
-            mix = min(1.0, mix)
-            mixed = normalised((1 - mix) * policy + mix * pure.policy)
-            proof = prove(certificate.prove_at, problem, gaps, mixed, z, alternatives, whole, supply)
-            if proof.information >= 1:
-                policy = mixed
+        for mix in (1.001 * each, 2.0 * each, every, 1.001 * every, 2.0 * every, 1.0):
+            mixed = _mix(policy, pure.policy, mix)
+            tried = prove(certificate.prove_at, setup, mixed, z, alternatives)
+            if tried.information >= 1:
                 break
-        else:
-            policy = pure.policy
-            proof = prove(certificate.prove_at, problem, gaps, policy, z, alternatives, whole, supply)
+        for _ in range(_SHORTER):
+            if not tried.information > 1 + _ROOM:
+                break
+            # Information is concave in the mix: above its chord, which says where no more than 1 is left. What the
+            # first mix has to spare costs regret, and how much depends on how short of information the solver stopped.
+            less = mix * (1 + 0.1 * _ROOM - proof.information) / (tried.information - proof.information)
+            leaner = _mix(policy, pure.policy, less)
+            proven = prove(certificate.prove_at, setup, leaner, z, alternatives)
+            if proven.information < 1:
+                break
+            mix, mixed, tried = less, leaner, proven
+        policy, proof = mixed, tried
     require(proof)
     if proof.information < 1:
         raise ValueError(BADLY_SCALED)
     return Found(policy, proof._replace(lower=min(proof.lower, proof.upper)), alternatives, restart)
+
+
+def _mix(policy: Floats, other: Floats, share: float) -> Floats:
+    """`share` of another policy, at most 1, put into this one."""
+    share = min(1.0, share)
+    return normalised((1 - share) * policy + share * other)
 
 
 def _policy(supply: Supply, variables: Ints, pulls: Floats) -> Floats:
@@ -157,14 +155,14 @@ def evidence(
     gaps: _geometry.Gaps,
     program: Program,
     known: _geometry.Whole | _geometry.Reduction,
-    span: _geometry.Span | None,
     found: Solution,
 ) -> Alternatives:
+    """What the search found as evidence: alternatives of some weight, as far as they are proven to be some."""
     kept = found.weights > 1e-12 * found.weights.sum()
     pairs, weights = program.pairs[found.pairs[kept]], found.weights[kept]
     shifts = np.ascontiguousarray(found.betas[kept] @ program.basis.T)
     if problem.theta_bound is not None:
-        shifts, inside = _inwards(problem, gaps, known, span, shifts, pairs)
+        shifts, inside = _inwards(problem, gaps, known, shifts, pairs)
         shifts, pairs, weights = shifts[inside], pairs[inside], weights[inside]
     return Alternatives(
         shifts=shifts,
@@ -178,7 +176,6 @@ def _inwards(
     problem: Problem,
     gaps: _geometry.Gaps,
     known: _geometry.Whole | _geometry.Reduction,
-    span: _geometry.Span | None,
     shifts: Floats,
     pairs: Ints,
 ) -> tuple[Floats, Bools]:
@@ -187,7 +184,7 @@ def _inwards(
     Between a point of the ball and the one furthest beyond the face, both conditions are strict. Also whether that
     was enough for each.
     """
-    where = known.where
+    where, span = known.where, known.span if isinstance(known, _geometry.Reduction) else None
     across = where.of(known.frame.differences(problem, pairs))
     ends = (
         where.centre + where.radius * across / np.linalg.norm(across, axis=1, keepdims=True)
@@ -200,11 +197,6 @@ def _inwards(
         result[~inside] = (shifts + where.unseen + step * (ends - shifts))[~inside]
         inside = certificate.counts(problem, gaps, known.frame, span, result, pairs)
     return result, inside
-
-
-def no_alternatives(problem: Problem) -> Alternatives:
-    none = np.zeros(0, dtype=np.int64)
-    return Alternatives(np.zeros((0, problem.dim)), none, none, np.zeros(0))
 
 
 def normalised(pulls: Floats) -> Floats:
@@ -225,5 +217,12 @@ def require(proof: certificate.Proof) -> None:
         raise ValueError(BADLY_SCALED)
 
 
+def bracket(proof: certificate.Proof, tol: float) -> dict[str, Any]:
+    """What every answer says of its value: the middle, the bracket, and whether it is as narrow as was asked for."""
+    lower, upper = min(proof.lower, proof.upper), proof.upper
+    converged = bool(upper - lower <= tol * upper)
+    return {"value": 0.5 * (lower + upper), "lower": lower, "upper": upper, "converged": converged}
+
+
 def tolerance(tol: float) -> float:
-    return _check.number("tol", tol, least=1e-10, most=0.5)
+    return checks.number("tol", tol, least=1e-10, most=0.5)

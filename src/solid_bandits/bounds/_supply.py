@@ -1,11 +1,12 @@
-"""What z steps supply: how many pulls there are of what."""
+"""What z steps supply: how many pulls there are of what; and a problem as the programs with such a supply see it."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._types import Bools, Floats
-from solid_bandits.problem import Problem
+from solid_bandits._internal.types import Bools, Floats
+from solid_bandits.bounds import _geometry
+from solid_bandits.core.problem import Problem
 
 
 class Supply(NamedTuple):
@@ -37,3 +38,25 @@ def by_context(problem: Problem, support: Bools | None = None) -> Supply:
 def in_total(problem: Problem) -> Supply:
     """Any pair, whatever its context: (P̃_z)."""
     return Supply(np.ones(1), np.ones((1, problem.n_contexts * problem.n_arms), dtype=np.bool_))
+
+
+class Setup(NamedTuple):
+    """A problem with a supply of steps, and what both the solver and the certificate begin with."""
+
+    problem: Problem
+    gaps: _geometry.Gaps
+    whole: _geometry.Whole
+    supply: Supply
+
+
+def set_up(problem: Problem, supply: Supply | None = None) -> Setup:
+    """Look at a problem once; its contexts come as ρ draws them, unless another supply is given."""
+    gaps, whole = _geometry.gaps(problem), _geometry.whole(problem)
+    return Setup(problem, gaps, whole, by_context(problem) if supply is None else supply)
+
+
+def greedy(problem: Problem) -> Bools:
+    """Which pairs are optimal, (contexts, arms)."""
+    best = np.zeros((problem.n_contexts, problem.n_arms), dtype=np.bool_)
+    best.flat[_geometry.optimal_pairs(problem)] = True
+    return best

@@ -22,13 +22,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solid_bandits._types import Floats, Ints
+from solid_bandits._internal.types import Floats, Ints
 from solid_bandits.bounds import _geometry
 from solid_bandits.bounds._evidence import Ball, ball_information, confusion, furthest, multipliers
 from solid_bandits.bounds._rounding import EPS, Reals, norms, unit_of, upto
-from solid_bandits.bounds._supply import Supply, by_context
+from solid_bandits.bounds._supply import Setup, Supply
 from solid_bandits.bounds.results import Alternatives
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 
 # What an answer made by hand may miss its own claims by, relatively.
 SLACK = 1e-9
@@ -40,7 +40,7 @@ class Proof(NamedTuple):
     Example:
         >>> import solid_bandits as sb
         >>> problem = sb.problems.toy(noise_std=1.0)
-        >>> proof = sb.bounds.verify(problem, sb.lower_bound(problem))
+        >>> proof = sb.bounds.verify(problem, sb.bounds.lower_bound(problem))
         >>> proof.lower <= 10.0 <= proof.upper
         True
     """
@@ -81,7 +81,7 @@ def prove_free(
     if len(alternatives.weights) == 0:
         return Proof(0.0, upper, information)
     cuts = _cuts(problem, gaps, frame, known.span, alternatives)
-    best = frame.table[np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms]
+    best = frame.table[_geometry.optimal_pairs(problem)]
     given = alternatives.shifts * frame.scale
     seen = np.abs(best @ given.T) > SLACK * norms(best)[:, None] * norms(given)
     if seen.any():
@@ -98,28 +98,19 @@ def prove_free(
     return Proof(max(0.0, lower), upper, information)
 
 
-def prove_at(
-    problem: Problem,
-    gaps: _geometry.Gaps,
-    policy: Floats,
-    z: float,
-    alternatives: Alternatives,
-    known: _geometry.Whole | None = None,
-    supply: Supply | None = None,
-) -> Proof:
+def prove_at(setup: Setup, policy: Floats, z: float, alternatives: Alternatives) -> Proof:
     """What a policy ω (rows sum to 1) and alternatives prove about (P_z), or about another supply of z steps."""
-    known = _geometry.whole(problem) if known is None else known
-    supply = by_context(problem) if supply is None else supply
+    problem, gaps, whole, supply = setup
     omega, off = _policy(policy, supply)
-    information = z * policy_information(problem, gaps, policy, known, supply) * (1 - 4 * EPS)
+    information = z * policy_information(setup, policy) * (1 - 4 * EPS)
     mass = z * supply.share
     values = gaps.values.reshape(omega.shape)
     upper = float(mass @ (omega * values).sum(axis=1))
     upper *= 1 + gaps.error + 2 * off + upto(omega.size, 1.0)
     if len(alternatives.weights) == 0:
         return Proof(0.0, upper, information)
-    cuts = _cuts(problem, gaps, known.frame, _geometry.no_span(problem.dim), alternatives)
-    prices = _prices(known.frame, cuts, slice(None)) / (2 * problem.noise_std**2) * (1 + 8 * EPS)
+    cuts = _cuts(problem, gaps, whole.frame, _geometry.no_span(problem.dim), alternatives)
+    prices = _prices(whole.frame, cuts, slice(None)) / (2 * problem.noise_std**2) * (1 + 8 * EPS)
     least = gaps.values.ravel() * (1 - gaps.error - 4 * EPS)
     terms = -mass * supply.largest(prices - least)
     total = float(cuts.weights.sum())
@@ -128,55 +119,34 @@ def prove_at(
     return Proof(max(0.0, lower), upper, information)
 
 
-def prove_least(
-    problem: Problem,
-    gaps: _geometry.Gaps,
-    policy: Floats,
-    alternatives: Alternatives,
-    known: _geometry.Whole | None = None,
-    supply: Supply | None = None,
-) -> Proof:
+def prove_least(setup: Setup, policy: Floats, alternatives: Alternatives) -> Proof:
     """What a policy ω (rows sum to 1) and alternatives prove about z_min; `information` is 1 by definition."""
-    known = _geometry.whole(problem) if known is None else known
-    supply = by_context(problem) if supply is None else supply
-    worst = policy_information(problem, gaps, policy, known, supply)
+    worst = policy_information(setup, policy)
     upper = (1 + 4 * EPS) / worst if worst > 0 else np.inf
-    return Proof(least_steps(problem, gaps, alternatives, known, supply), upper, 1.0)
+    return Proof(least_steps(setup, alternatives), upper, 1.0)
 
 
-def least_steps(
-    problem: Problem,
-    gaps: _geometry.Gaps,
-    alternatives: Alternatives,
-    known: _geometry.Whole,
-    supply: Supply,
-) -> float:
+def least_steps(setup: Setup, alternatives: Alternatives) -> float:
     """How many steps it takes at least, as far as alternatives prove it."""
+    problem, gaps, whole, supply = setup
     if len(alternatives.weights) == 0:
         return 0.0
-    cuts = _cuts(problem, gaps, known.frame, _geometry.no_span(problem.dim), alternatives)
-    prices = _prices(known.frame, cuts, slice(None))
+    cuts = _cuts(problem, gaps, whole.frame, _geometry.no_span(problem.dim), alternatives)
+    prices = _prices(whole.frame, cuts, slice(None))
     size = float(supply.share @ supply.largest(prices))
     total = 2 * problem.noise_std**2 * float(cuts.weights.sum())
     return total / size * (1 - upto(len(supply.share) + len(cuts.weights), 1.0)) if size > 0 else 0.0
 
 
-def policy_information(
-    problem: Problem,
-    gaps: _geometry.Gaps,
-    policy: Floats,
-    known: _geometry.Whole | None = None,
-    supply: Supply | None = None,
-) -> float:
+def policy_information(setup: Setup, policy: Floats) -> float:
     """Least E_ρ[Σ_a ω(x, a) d_{x,a}(θ, θ')] over all alternatives θ', rounded down; infinite where there is none.
 
     It holds for the policy as it is and for its rows divided by what they exactly sum to.
     """
-    known = _geometry.whole(problem) if known is None else known
-    supply = by_context(problem) if supply is None else supply
+    problem, gaps, whole, supply = setup
     omega, off = _policy(policy, supply)
     pulls = supply.pulls(omega).ravel() * (1 - 2 * EPS)
-    where, frame = known.where, known.frame
+    where, frame = whole.where, whole.frame
     spread = where.of(frame.sharp)
     differences = frame.differences(problem, gaps.suboptimal)
     least = _least(

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solid_bandits import _check
-from solid_bandits._types import Floats
+from solid_bandits._internal import checks
+from solid_bandits._internal.types import Floats
 from solid_bandits.bounds.programs import lower_bound, lower_bound_at, pure_exploration
 from solid_bandits.bounds.results import LowerBound, LowerBoundAt, PureExploration
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +70,12 @@ def curve(problem: Problem, z: ArrayLike | None = None, points: int = 24, tol: f
     bound = lower_bound(problem, tol)
     pure = pure_exploration(problem, min(tol, 1e-4))
     if z is None:
-        points = _check.integer("points", points, least=2)
+        points = checks.integer("points", points, least=2)
         first = max(pure.upper, 1e-9) * 1.01
         last = 100 * max(pure.upper, bound.z_bar, 1e-9)
         values = np.geomspace(first, last, points)
     else:
-        values = np.sort(_check.array("z", z, "points"))
+        values = np.sort(checks.array("z", z, "points"))
     answers: list[LowerBoundAt] = []
     for value in values:
         previous = answers[-1] if answers else None

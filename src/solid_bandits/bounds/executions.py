@@ -7,22 +7,21 @@ there to make; the mismatch α_z says by how much each context is off, and (P̃_
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solid_bandits import _check
-from solid_bandits._types import Bools, Floats
+from solid_bandits._internal import checks
+from solid_bandits._internal.types import Floats
 from solid_bandits.bounds import _geometry, certificate
 from solid_bandits.bounds._rounding import upto
 from solid_bandits.bounds._solving import (
     ROUGH,
     Found,
-    Setup,
+    bracket,
     explore,
     feasible,
-    no_alternatives,
     normalised,
     solve_at,
     tolerance,
 )
-from solid_bandits.bounds._supply import Supply, by_context, in_total
+from solid_bandits.bounds._supply import Setup, Supply, by_context, greedy, in_total, set_up
 from solid_bandits.bounds.results import (
     Alternatives,
     BestExecution,
@@ -30,7 +29,7 @@ from solid_bandits.bounds.results import (
     LowerBoundInTotal,
     PureExploration,
 )
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 
 # Pulls that every optimal allocation is proven to have less of than this part of an even share are taken as none.
 _IDLE = 1e-3
@@ -59,37 +58,34 @@ def lower_bound_in_total(problem: Problem, z: float, tol: float = 1e-6) -> Lower
     Example:
         >>> import solid_bandits as sb
         >>> rare = sb.problems.toy(first_context_prob=0.99, noise_std=1)
-        >>> bool(sb.lower_bound_in_total(rare, z=2000).upper < sb.lower_bound_at(rare, z=2000).lower)
+        >>> bool(sb.bounds.lower_bound_in_total(rare, z=2000).upper < sb.bounds.lower_bound_at(rare, z=2000).lower)
         True
 
     Reference: eq. (P̃_z) of the appendix on the lower bound, "Discussion About Problem (P_z)".
 
     """
     tol = tolerance(tol)
-    z = _check.number("z", z, above=0)
-    setup = Setup(problem, _geometry.gaps(problem), _geometry.whole(problem), in_total(problem))
+    z = checks.number("z", z, above=0)
+    _geometry.check_problem(problem)
+    setup = set_up(problem, in_total(problem))
     shape = (problem.n_contexts, problem.n_arms)
-    greedy = _without_regret(setup, z)
-    if greedy is not None:
+    free = _without_regret(setup, z)
+    if free is not None:
         pure = explore(setup, ROUGH, None)
-        allocation = z * greedy.reshape(shape)
+        allocation = z * free.reshape(shape)
         return LowerBoundInTotal(
-            z, 0.0, 0.0, 0.0, allocation, 0.0, pure.upper, True, no_alternatives(problem), pure
+            z, 0.0, 0.0, 0.0, allocation, 0.0, pure.upper, True, Alternatives.none(problem.dim), pure
         )
     pure = feasible(setup, z, None, None)
     found = _tidied(setup, z, tol, solve_at(setup, z, 0.5 * tol, pure, None))
-    proof = found.proof
     return LowerBoundInTotal(
         z=z,
-        value=0.5 * (proof.lower + proof.upper),
-        lower=proof.lower,
-        upper=proof.upper,
         allocation=z * found.policy.reshape(shape),
         multiplier=float(found.alternatives.weights.sum()),
         z_min=pure.upper,
-        converged=bool(proof.upper - proof.lower <= tol * proof.upper),
         alternatives=found.alternatives,
         exploration=pure,
+        **bracket(found.proof, tol),
     )
 
 
@@ -113,7 +109,7 @@ def execute(problem: Problem, allocation: ArrayLike) -> Execution:
     Example:
         >>> import solid_bandits as sb
         >>> rare = sb.problems.toy(first_context_prob=0.99, noise_std=1)
-        >>> played = sb.execute(rare, sb.lower_bound_in_total(rare, z=2000).allocation)
+        >>> played = sb.bounds.execute(rare, sb.bounds.lower_bound_in_total(rare, z=2000).allocation)
         >>> bool(played.mismatch[1] < 1), bool(played.information < 1)
         (True, True)
 
@@ -126,10 +122,10 @@ def execute(problem: Problem, allocation: ArrayLike) -> Execution:
     visited = totals > 0
     with np.errstate(divide="ignore"):
         mismatch = z * problem.context_probs / totals
-    policy = _greedy(problem).astype(np.float64)
+    policy = greedy(problem).astype(np.float64)
     policy[visited] = normalised(eta[visited])
     pulls = z * problem.context_probs[:, None] * policy
-    information = z * certificate.policy_information(problem, _geometry.gaps(problem), policy)
+    information = z * certificate.policy_information(set_up(problem), policy)
     return Execution(
         z=z,
         mismatch=mismatch,
@@ -163,7 +159,7 @@ def best_execution(problem: Problem, allocation: ArrayLike, tol: float = 1e-6) -
     Example:
         >>> import solid_bandits as sb
         >>> rare = sb.problems.toy(first_context_prob=0.99, noise_std=1)
-        >>> sb.best_execution(rare, sb.lower_bound_in_total(rare, z=2000).allocation).value
+        >>> sb.bounds.best_execution(rare, sb.bounds.lower_bound_in_total(rare, z=2000).allocation).value
         inf
 
     Reference: eq. (P̃_α) of the appendix on the lower bound.
@@ -173,13 +169,12 @@ def best_execution(problem: Problem, allocation: ArrayLike, tol: float = 1e-6) -
     eta = _allocation(problem, allocation)
     z = float(eta.sum())
     support = eta > 0
-    gaps = _geometry.gaps(problem)
-    setup = Setup(problem, gaps, _geometry.whole(problem), by_context(problem, support))
+    setup = set_up(problem, by_context(problem, support))
     if not support.any(axis=1).all():
-        return _impossible(z, eta, no_alternatives(problem))
+        return _impossible(z, eta, Alternatives.none(problem.dim))
     unseen = _unseen(setup)
     if unseen is not None:
-        if certificate.least_steps(problem, gaps, unseen, setup.whole, setup.supply) > z:
+        if certificate.least_steps(setup, unseen) > z:
             return _impossible(z, eta, unseen)
         raise ValueError(
             "allocation must pull arms whose features span those of all arms, or leave out so much that it shows; got "
@@ -189,26 +184,22 @@ def best_execution(problem: Problem, allocation: ArrayLike, tol: float = 1e-6) -
     if z < pure.lower:
         return _impossible(z, eta, pure.alternatives)
     pure = feasible(setup, z, None, pure)
-    greedy: Floats = np.where(_greedy(problem), 1.0, 0.0)
-    information = certificate.policy_information(problem, gaps, greedy, setup.whole)
-    if support[greedy > 0].all() and z * information >= 1:
-        found = Found(greedy, certificate.Proof(0.0, 0.0, 1.0), no_alternatives(problem), None)
+    best = greedy(problem)
+    policy = best.astype(np.float64)
+    if support[best].all() and z * certificate.policy_information(setup, policy) >= 1:
+        found = Found(policy, certificate.Proof(0.0, 0.0, 1.0), Alternatives.none(problem.dim), None)
     else:
         found = solve_at(setup, z, tol, pure, None)
     pulls = z * problem.context_probs[:, None] * found.policy
     with np.errstate(divide="ignore", invalid="ignore"):
         factors = np.where(support, pulls / eta, np.nan)
-    proof = found.proof
     return BestExecution(
         z=z,
-        value=0.5 * (proof.lower + proof.upper),
-        lower=proof.lower,
-        upper=proof.upper,
         policy=found.policy,
         factors=factors,
         support=support,
-        converged=bool(proof.upper - proof.lower <= tol * proof.upper),
         alternatives=found.alternatives,
+        **bracket(found.proof, tol),
     )
 
 
@@ -234,13 +225,13 @@ def _unseen(setup: Setup) -> Alternatives | None:
     sizes = np.einsum("ij,ij->i", across, across)
     best = int(sizes.argmax())
     if not sizes[best] > 0:
-        return no_alternatives(problem)
+        return Alternatives.none(problem.dim)
     pair = gaps.suboptimal[best : best + 1]
     # The least change of θ in these directions that makes the pair's arm as good as the best, and a little more.
     size = gaps.values.ravel()[pair] / sizes[best] * (1 + 1e-9)
     shift = (where.basis @ (free.T @ across[best] * size))[None]
     if not certificate.counts(problem, gaps, frame, None, shift, pair).all():
-        return no_alternatives(problem)
+        return Alternatives.none(problem.dim)
     return Alternatives(shift, pair // problem.n_arms, pair % problem.n_arms, np.ones(1))
 
 
@@ -249,10 +240,10 @@ def _without_regret(setup: Setup, z: float) -> Floats | None:
 
     Where it is too close to call there is none: the bracket of the whole program then decides.
     """
-    problem, gaps, whole, supply = setup
-    only = Supply(supply.share, _greedy(problem).reshape(supply.allowed.shape))
+    supply = setup.supply
+    only = Supply(supply.share, greedy(setup.problem).reshape(supply.allowed.shape))
     even = normalised(only.allowed.astype(np.float64))
-    information = certificate.policy_information(problem, gaps, even, whole, only)
+    information = certificate.policy_information(setup._replace(supply=only), even)
     if z * information >= 1:
         return even
     if information <= 0:
@@ -268,7 +259,7 @@ def _tidied(setup: Setup, z: float, tol: float, found: Found) -> Found:
     η̃ has Σ η̃ r <= upper - lower: where (upper - lower) / r_i is small it hardly pulls the pair, but an interior point
     does.
     """
-    problem, gaps, whole, supply = setup
+    problem, gaps, _, supply = setup
     table = problem.features.reshape(-1, problem.dim)
     means = table @ found.alternatives.shifts.T
     cost = gaps.values.ravel() - means**2 @ found.alternatives.weights / (2 * problem.noise_std**2)
@@ -281,7 +272,7 @@ def _tidied(setup: Setup, z: float, tol: float, found: Found) -> Found:
         again = solve_at(only, z, tol, feasible(only, z, None, None), None)
     except ValueError:
         return found  # so few pairs are too few to prove anything: better dust than no proof
-    proof = certificate.prove_at(problem, gaps, again.policy, z, found.alternatives, whole, supply)
+    proof = certificate.prove_at(setup, again.policy, z, found.alternatives)
     better = Found(
         again.policy, proof._replace(lower=min(proof.lower, proof.upper)), found.alternatives, None
     )
@@ -289,18 +280,12 @@ def _tidied(setup: Setup, z: float, tol: float, found: Found) -> Found:
     return better if width <= max(tol * proof.upper, found.proof.upper - found.proof.lower) else found
 
 
-def _greedy(problem: Problem) -> Bools:
-    best = np.zeros((problem.n_contexts, problem.n_arms), dtype=np.bool_)
-    best[np.arange(problem.n_contexts), problem.optimal_arms] = True
-    return best
-
-
 def _allocation(problem: Problem, allocation: ArrayLike) -> Floats:
     _geometry.check_problem(problem)
-    eta = _check.array("allocation", allocation, "contexts", "arms")
+    eta = checks.array("allocation", allocation, "contexts", "arms")
     shape = (problem.n_contexts, problem.n_arms)
     if eta.shape != shape or eta.min() < 0 or not eta.sum() > 0:
         raise ValueError(
-            f"allocation must be pulls >= 0, some of them > 0, of shape {shape}, got {_check.short(eta)}"
+            f"allocation must be pulls >= 0, some of them > 0, of shape {shape}, got {checks.short(eta)}"
         )
     return eta

@@ -2,28 +2,27 @@
 
 import numpy as np
 
-from solid_bandits import _check
+from solid_bandits._internal import checks
 from solid_bandits.bounds import _geometry, certificate
-from solid_bandits.bounds._answer import check_kind
 from solid_bandits.bounds._program import free_program
 from solid_bandits.bounds._rounding import EPS
 from solid_bandits.bounds._search import search
 from solid_bandits.bounds._solving import (
     ROUGH,
-    Setup,
+    bracket,
     evidence,
     explore,
     feasible,
-    no_alternatives,
     prove,
     require,
     solve_at,
     tidy,
     tolerance,
 )
-from solid_bandits.bounds._supply import by_context
-from solid_bandits.bounds.results import LowerBound, LowerBoundAt, PureExploration
-from solid_bandits.problem import Problem
+from solid_bandits.bounds._supply import greedy, set_up
+from solid_bandits.bounds.results import Alternatives, LowerBound, LowerBoundAt, PureExploration
+from solid_bandits.bounds.verification import check_kind
+from solid_bandits.core.problem import Problem
 
 _UNDECIDED = (
     "theta_bound is so close to where alternatives begin that double precision cannot decide whether there are any; "
@@ -53,7 +52,7 @@ def lower_bound(problem: Problem, tol: float = 1e-6, warm_start: LowerBound | No
 
     Example:
         >>> import solid_bandits as sb
-        >>> bound = sb.lower_bound(sb.problems.toy(noise_std=1))
+        >>> bound = sb.bounds.lower_bound(sb.problems.toy(noise_std=1))
         >>> round(bound.value, 4), bound.exploration_free
         (10.0, False)
 
@@ -69,14 +68,16 @@ def lower_bound(problem: Problem, tol: float = 1e-6, warm_start: LowerBound | No
     allocation = np.zeros((problem.n_contexts, problem.n_arms))
     if len(program.pairs) == 0:
         nothing = prove(
-            certificate.prove_free, problem, gaps, allocation, no_alternatives(problem), reduction
+            certificate.prove_free, problem, gaps, allocation, Alternatives.none(problem.dim), reduction
         )
         if nothing.information != np.inf:
             raise ValueError(_UNDECIDED)
-        return LowerBound(0.0, 0.0, 0.0, allocation, 0.0, 0.0, True, True, no_alternatives(problem), None)
+        return LowerBound(
+            0.0, 0.0, 0.0, allocation, 0.0, 0.0, True, True, Alternatives.none(problem.dim), None
+        )
     found = search(program, 0.9 * tol, restart)
     allocation.flat[program.variables] = tidy(program, found, tol)
-    alternatives = evidence(problem, gaps, program, reduction, reduction.span, found)
+    alternatives = evidence(problem, gaps, program, reduction, found)
     proof = prove(certificate.prove_free, problem, gaps, allocation, alternatives, reduction, 1e-3 * tol)
     if not proof.information > 0.5:
         # Tidying took away pulls that a badly scaled problem needs.
@@ -85,20 +86,16 @@ def lower_bound(problem: Problem, tol: float = 1e-6, warm_start: LowerBound | No
     require(proof)
     # Information is linear along rays, so this has 1; rounded up.
     allocation *= (1 + 8 * EPS) / proof.information
-    upper = proof.upper / proof.information * (1 + 16 * EPS)
-    lower = min(proof.lower, upper)
+    proof = proof._replace(upper=proof.upper / proof.information * (1 + 16 * EPS))
     totals = allocation.sum(axis=1)
     return LowerBound(
-        value=0.5 * (lower + upper),
-        lower=lower,
-        upper=upper,
         allocation=allocation,
         pulls=float(totals.sum()),
         z_bar=float((totals / problem.context_probs).max()),
         exploration_free=False,
-        converged=bool(upper - lower <= tol * upper),
         alternatives=alternatives,
         restart=found.restart,
+        **bracket(proof, tol),
     )
 
 
@@ -122,7 +119,7 @@ def pure_exploration(
 
     Example:
         >>> import solid_bandits as sb
-        >>> pure = sb.pure_exploration(sb.Problem([[[1, 0], [0, 1]]], theta=[1, 0]))
+        >>> pure = sb.bounds.pure_exploration(sb.Problem([[[1, 0], [0, 1]]], theta=[1, 0]))
         >>> round(pure.z_min, 4), pure.policy.round(3).tolist()
         (8.0, [[0.5, 0.5]])
 
@@ -131,8 +128,7 @@ def pure_exploration(
     """
     tol = tolerance(tol)
     check_kind("warm_start", warm_start, PureExploration)
-    setup = Setup(problem, _geometry.gaps(problem), _geometry.whole(problem), by_context(problem))
-    return explore(setup, tol, warm_start)
+    return explore(set_up(problem), tol, warm_start)
 
 
 def lower_bound_at(
@@ -163,37 +159,31 @@ def lower_bound_at(
 
     Example:
         >>> import solid_bandits as sb
-        >>> round(sb.lower_bound_at(sb.problems.toy(noise_std=1), z=1e4).value, 2)
+        >>> round(sb.bounds.lower_bound_at(sb.problems.toy(noise_std=1), z=1e4).value, 2)
         10.1
 
     Reference: eq. (P_z) and Lemma 1; λ* is the multiplier of (P_λ).
 
     """
     tol = tolerance(tol)
-    z = _check.number("z", z, above=0)
+    z = checks.number("z", z, above=0)
     check_kind("warm_start", warm_start, LowerBoundAt)
     check_kind("exploration", exploration, PureExploration)
-    gaps = _geometry.gaps(problem)
-    whole = _geometry.whole(problem)
-    setup = Setup(problem, gaps, whole, by_context(problem))
-    greedy = np.zeros((problem.n_contexts, problem.n_arms))
-    greedy[np.arange(problem.n_contexts), problem.optimal_arms] = 1.0
-    if z * certificate.policy_information(problem, gaps, greedy, whole) >= 1:
+    setup = set_up(problem)
+    best = greedy(problem).astype(np.float64)
+    if z * certificate.policy_information(setup, best) >= 1:
         pure = exploration or explore(setup, ROUGH, None)
-        return LowerBoundAt(z, 0.0, 0.0, 0.0, greedy, 0.0, True, no_alternatives(problem), pure, None)
+        return LowerBoundAt(z, 0.0, 0.0, 0.0, best, 0.0, True, Alternatives.none(problem.dim), pure, None)
     pure = feasible(setup, z, warm_start.exploration if warm_start else None, exploration)
     policy, proof, alternatives, restart = solve_at(
         setup, z, tol, pure, None if warm_start is None else warm_start.restart
     )
     return LowerBoundAt(
         z=z,
-        value=0.5 * (proof.lower + proof.upper),
-        lower=proof.lower,
-        upper=proof.upper,
         policy=policy,
         multiplier=float(alternatives.weights.sum()),
-        converged=bool(proof.upper - proof.lower <= tol * proof.upper),
         alternatives=alternatives,
         exploration=pure,
         restart=restart,
+        **bracket(proof, tol),
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from solid_bandits._types import Bools, Floats, Ints
+from solid_bandits._internal.types import Bools, Floats, Ints
 from solid_bandits.bounds._search import Restart
 
 
@@ -25,7 +25,7 @@ class Alternatives(_Frozen):
 
     Example:
         >>> import solid_bandits as sb
-        >>> bound = sb.lower_bound(sb.problems.toy(noise_std=1.0))
+        >>> bound = sb.bounds.lower_bound(sb.problems.toy(noise_std=1.0))
         >>> bound.alternatives.shifts.shape[1]  # each is a parameter of the problem's dimension
         3
     """
@@ -39,6 +39,12 @@ class Alternatives(_Frozen):
     weights: Floats
     """(alternatives,): dual weights, >= 0."""
 
+    @classmethod
+    def none(cls, dim: int) -> "Alternatives":
+        """No alternative at all, in this dimension."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(np.zeros((0, dim)), nothing, nothing, np.zeros(0))
+
 
 @dataclass(frozen=True, eq=False)
 class LowerBound(_Frozen):
@@ -46,7 +52,7 @@ class LowerBound(_Frozen):
 
     Example:
         >>> import solid_bandits as sb
-        >>> bound = sb.lower_bound(sb.problems.toy(noise_std=1.0))
+        >>> bound = sb.bounds.lower_bound(sb.problems.toy(noise_std=1.0))
         >>> bound.lower <= bound.value <= bound.upper
         True
         >>> round(bound.pulls, 3)
@@ -80,7 +86,7 @@ class LowerBoundAt(_Frozen):
 
     Example:
         >>> import solid_bandits as sb
-        >>> at = sb.lower_bound_at(sb.problems.toy(noise_std=1.0), z=1e4)
+        >>> at = sb.bounds.lower_bound_at(sb.problems.toy(noise_std=1.0), z=1e4)
         >>> at.policy.sum(axis=1).round(6)
         array([1., 1.])
     """
@@ -109,7 +115,7 @@ class PureExploration(_Frozen):
 
     Example:
         >>> import solid_bandits as sb
-        >>> pure = sb.pure_exploration(sb.problems.toy(noise_std=1.0))
+        >>> pure = sb.bounds.pure_exploration(sb.problems.toy(noise_std=1.0))
         >>> pure.lower <= pure.z_min <= pure.upper
         True
     """
@@ -133,7 +139,7 @@ class LowerBoundInTotal(_Frozen):
 
     Example:
         >>> import solid_bandits as sb
-        >>> total = sb.lower_bound_in_total(sb.problems.toy(noise_std=1.0), z=1000)
+        >>> total = sb.bounds.lower_bound_in_total(sb.problems.toy(noise_std=1.0), z=1000)
         >>> round(float(total.allocation.sum()))
         1000
     """
@@ -164,8 +170,8 @@ class Execution(_Frozen):
     Example:
         >>> import solid_bandits as sb
         >>> problem = sb.problems.toy(first_context_prob=0.9, noise_std=1.0)
-        >>> prescribed = sb.lower_bound_in_total(problem, z=1000)
-        >>> played = sb.execute(problem, prescribed.allocation)
+        >>> prescribed = sb.bounds.lower_bound_in_total(problem, z=1000)
+        >>> played = sb.bounds.execute(problem, prescribed.allocation)
         >>> round(played.information, 2)  # a tenth of what is needed
         0.1
     """
@@ -188,8 +194,8 @@ class BestExecution(_Frozen):
     Example:
         >>> import solid_bandits as sb
         >>> problem = sb.problems.toy(first_context_prob=0.9, noise_std=1.0)
-        >>> prescribed = sb.lower_bound_in_total(problem, z=1000)
-        >>> sb.best_execution(problem, prescribed.allocation).value  # no correction has enough information
+        >>> prescribed = sb.bounds.lower_bound_in_total(problem, z=1000)
+        >>> sb.bounds.best_execution(problem, prescribed.allocation).value  # no correction has enough information
         inf
     """
 
@@ -205,7 +211,7 @@ class BestExecution(_Frozen):
     factors: Floats
     """α(x, a), shape (contexts, arms); NaN where the allocation has no pulls."""
     support: Bools
-    """(contexts, arms): where the allocation has pulls."""
+    """Where the allocation has pulls, shape (contexts, arms)."""
     converged: bool
     alternatives: Alternatives
     """What proves `lower`; where there is no correction, that more than z steps are needed."""

@@ -1,10 +1,10 @@
-"""An answer against the evidence inside it."""
+"""An answer against the evidence inside it; it may come from outside, made by hand."""
 
 import numpy as np
 
+from solid_bandits._internal import checks
 from solid_bandits.bounds import _geometry
-from solid_bandits.bounds._answer import Answer, check_answer
-from solid_bandits.bounds._supply import Supply, by_context, in_total
+from solid_bandits.bounds._supply import Setup, by_context, in_total
 from solid_bandits.bounds.certificate import (
     SLACK,
     Proof,
@@ -22,7 +22,9 @@ from solid_bandits.bounds.results import (
     LowerBoundInTotal,
     PureExploration,
 )
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
+
+Answer = LowerBound | LowerBoundAt | PureExploration | LowerBoundInTotal | BestExecution
 
 
 def verify(problem: Problem, answer: Answer) -> Proof:
@@ -41,7 +43,7 @@ def verify(problem: Problem, answer: Answer) -> Proof:
 
     Example:
         >>> import solid_bandits as sb
-        >>> proof = sb.bounds.verify(sb.problems.toy(noise_std=1), sb.lower_bound(sb.problems.toy(noise_std=1)))
+        >>> proof = sb.bounds.verify(sb.problems.toy(noise_std=1), sb.bounds.lower_bound(sb.problems.toy(noise_std=1)))
         >>> bool(proof.lower <= 10 <= proof.upper)
         True
 
@@ -49,7 +51,7 @@ def verify(problem: Problem, answer: Answer) -> Proof:
 
     """
     gaps = _geometry.gaps(problem)
-    check_answer(problem, answer)
+    _check_answer(problem, answer)
     proven = _proven(problem, gaps, answer)
     if proven.lower == np.inf:
         return proven
@@ -81,22 +83,23 @@ def _proven(problem: Problem, gaps: _geometry.Gaps, answer: Answer) -> Proof:
                 "certificate: exploration_free is claimed, but some alternative agrees on optimal arms"
             )
         return prove_free(problem, gaps, answer.allocation, evidence)
+    setup = Setup(problem, gaps, _geometry.whole(problem), by_context(problem))
     if isinstance(answer, LowerBoundAt):
-        return prove_at(problem, gaps, answer.policy, answer.z, evidence)
+        return prove_at(setup, answer.policy, answer.z, evidence)
     if isinstance(answer, LowerBoundInTotal):
         eta = nonnegative("allocation", answer.allocation, problem).reshape(1, -1)
-        return prove_at(problem, gaps, eta / answer.z, answer.z, evidence, supply=in_total(problem))
+        return prove_at(setup._replace(supply=in_total(problem)), eta / answer.z, answer.z, evidence)
     if isinstance(answer, BestExecution):
-        supply = by_context(problem, answer.support)
+        setup = setup._replace(supply=by_context(problem, answer.support))
         if answer.lower == np.inf:
-            return _prove_impossible(problem, gaps, answer, supply)
-        return prove_at(problem, gaps, answer.policy, answer.z, evidence, supply=supply)
-    return prove_least(problem, gaps, answer.policy, evidence)
+            return _prove_impossible(setup, answer)
+        return prove_at(setup, answer.policy, answer.z, evidence)
+    return prove_least(setup, answer.policy, evidence)
 
 
-def _prove_impossible(problem: Problem, gaps: _geometry.Gaps, answer: BestExecution, supply: Supply) -> Proof:
-    if supply.allowed.any(axis=1).all():
-        steps = least_steps(problem, gaps, answer.alternatives, _geometry.whole(problem), supply)
+def _prove_impossible(setup: Setup, answer: BestExecution) -> Proof:
+    if setup.supply.allowed.any(axis=1).all():
+        steps = least_steps(setup, answer.alternatives)
         if not steps > answer.z:
             raise ValueError(
                 f"certificate: z is {answer.z!r}; the alternatives prove only that z >= {steps!r}"
@@ -106,6 +109,60 @@ def _prove_impossible(problem: Problem, gaps: _geometry.Gaps, answer: BestExecut
 
 def _is_exploration_free(problem: Problem, gaps: _geometry.Gaps) -> bool:
     nothing = np.zeros((problem.n_contexts, problem.n_arms))
-    none = np.zeros(0, dtype=np.int64)
-    evidence = Alternatives(np.zeros((0, problem.dim)), none, none, np.zeros(0))
-    return prove_free(problem, gaps, nothing, evidence).information == np.inf
+    return prove_free(problem, gaps, nothing, Alternatives.none(problem.dim)).information == np.inf
+
+
+def check_kind(name: str, answer: object, kind: type[Answer]) -> None:
+    """Raise a ValueError unless an answer that may be given, and need not, is of this kind."""
+    if answer is not None and not isinstance(answer, kind):
+        raise ValueError(f"{name} must be a {kind.__name__}, got {checks.short(answer)}")
+
+
+def _check_answer(problem: Problem, answer: object) -> None:
+    """Raise a ValueError unless every field that a proof starts from is of its kind, and fits the problem."""
+    if not isinstance(answer, Answer):
+        raise ValueError(
+            "answer must be a LowerBound, LowerBoundAt, PureExploration, LowerBoundInTotal or BestExecution, got "
+            f"{checks.short(answer)}"
+        )
+    names = ("z_min",) if isinstance(answer, PureExploration) else ("value",)
+    at = isinstance(answer, LowerBoundAt | LowerBoundInTotal | BestExecution)
+    # That an execution is impossible is told by an infinite bracket.
+    impossible = isinstance(answer, BestExecution) and answer.lower == np.inf
+    claimed = () if impossible else (*names, "lower", "upper")
+    for name in (*claimed, *(("z",) if at else ())):
+        checks.number(f"answer.{name}", getattr(answer, name))
+    if isinstance(answer, LowerBound):
+        checks.switch("answer.exploration_free", answer.exploration_free)
+    if isinstance(answer, LowerBound | LowerBoundInTotal):
+        _check_table(problem, "allocation", answer.allocation)
+    elif not impossible:
+        _check_table(problem, "policy", answer.policy)
+    _check_alternatives(problem, answer.alternatives)
+
+
+def _check_table(problem: Problem, name: str, values: object) -> None:
+    table = checks.array(f"answer.{name}", values, "contexts", "arms")  # type: ignore[arg-type]
+    if table.shape != (problem.n_contexts, problem.n_arms):
+        raise ValueError(
+            f"answer.{name} must have shape {(problem.n_contexts, problem.n_arms)}, got {table.shape}"
+        )
+
+
+def _check_alternatives(problem: Problem, alternatives: object) -> None:
+    if not isinstance(alternatives, Alternatives):
+        raise ValueError(f"answer.alternatives must be Alternatives(...), got {checks.short(alternatives)}")
+    shapes = {name: getattr(value, "shape", None) for name, value in vars(alternatives).items()}
+    count = (shapes["weights"] or (0,))[0]
+    wanted = {"shifts": (count, problem.dim), **dict.fromkeys(("contexts", "arms", "weights"), (count,))}
+    if shapes != wanted:
+        raise ValueError(f"answer.alternatives must have arrays of shapes {wanted}, got {shapes}")
+    if count == 0:
+        return
+    checks.array("answer.alternatives.shifts", alternatives.shifts, "alternatives", "dim")
+    checks.array("answer.alternatives.weights", alternatives.weights, "alternatives")
+    for name in ("contexts", "arms"):  # which of them are pairs of the problem, the proof finds out
+        values = getattr(alternatives, name)
+        checks.array(f"answer.alternatives.{name}", values, "alternatives")
+        if values.dtype.kind not in "iu":
+            raise ValueError(f"answer.alternatives.{name} must be integers, got {checks.short(values)}")

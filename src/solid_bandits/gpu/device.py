@@ -1,5 +1,6 @@
 """Whether there is a GPU, and what it can take; without loading its compiler."""
 
+import math
 import os
 from importlib import import_module
 from importlib.util import find_spec
@@ -7,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from solid_bandits import _check, _extras
-from solid_bandits._files import first_line
+from solid_bandits._internal import checks, extras
+from solid_bandits._internal.files import first_line
 from solid_bandits.gpu.layout import UnfitError, check_apart, make_layout
 from solid_bandits.policies.plain import PlainAgent
 
@@ -19,7 +20,9 @@ LARGEST_WAVE = 1 << 17
 WAVE_BYTES = 1 << 31
 """What agents and problems of a task may take here, where each run has its own."""
 SHARE = 0.8
-"""Of the GPU's free memory, what a wave is to take at most: the compiler's own needs are not counted."""
+"""Largest share of the GPU's free memory that a wave may use, not counting the compiler."""
+MOST = {"MULTIPROCESSOR_COUNT": 256, "MAX_THREADS_PER_MULTIPROCESSOR": 2048}
+"""Upper limits of today's GPUs, for a driver that does not tell them: waves are then smaller than they could be."""
 
 
 def require_gpu() -> None:
@@ -27,7 +30,7 @@ def require_gpu() -> None:
     if _SIMULATED:
         return
     if find_spec("numba_cuda") is None:
-        raise _check.ArgumentError("device", _extras.line("numba_cuda", "'gpu'"))
+        raise checks.ArgumentError("device", extras.line("numba_cuda", "'gpu'"))
     reason = "no NVIDIA GPU with a driver was found"
     try:
         cuda: Any = import_module("numba.cuda")
@@ -35,7 +38,7 @@ def require_gpu() -> None:
     except Exception as error:  # whatever a driver without a GPU, or a numba-cuda without CUDA, raises
         found, reason = False, f"{reason} ({first_line(error)})"
     if not found:
-        raise _check.ArgumentError(
+        raise checks.ArgumentError(
             "device",
             f"must be 'cpu' here, got 'gpu': {reason}; where CUDA is not installed, take numba-cuda[cu12] or [cu13]",
         )
@@ -66,7 +69,7 @@ def gpu_memory() -> tuple[int | None, int]:
         return None, 0
     cuda: Any = import_module("numba.cuda")
     device = cuda.get_current_device()
-    threads = int(device.MULTIPROCESSOR_COUNT) * int(device.MAX_THREADS_PER_MULTI_PROCESSOR)
+    threads = math.prod(int(getattr(device, name, most)) for name, most in MOST.items())
     return int(cuda.current_context().get_memory_info()[0]), threads
 
 

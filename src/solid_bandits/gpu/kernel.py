@@ -11,14 +11,14 @@ from typing import Any
 
 from numba.core.config import ENABLE_CUDASIM  # type: ignore[attr-defined]
 
-from solid_bandits import loop
-from solid_bandits._compile import Kernel
+from solid_bandits._internal.compiling import Kernel
+from solid_bandits.core import loop
 from solid_bandits.gpu._shapes import shaped
 from solid_bandits.gpu.layout import Layout, Leaf
 
 cuda: Any = import_module("numba.cuda")  # whose names are of two kinds, the simulator's and the compiler's
 
-BOXES = {"float": "float64", "int": "int64", "bool": "bool", "word": "uint64", "stream": "uint64"}
+BOXES = {"float": "float64", "int": "int64", "bool": "bool", "word": "uint64", "rng": "uint64"}
 
 
 @cache
@@ -59,7 +59,7 @@ class Source:
         reads = "".join(f"{name}, " for name in self.reads)
         truths = "".join(f"truth_{name}, " for name in truth_shapes)
         head = (
-            f"def play_runs(count, per_run, floats, ints, streams, environments, {reads}{truths}"
+            f"def play_runs(count, per_run, floats, ints, rngs, environments, {reads}{truths}"
             "truth_noise_std, steps, regret, explored, failed):\n"
             "    run = cuda.grid(1)\n"
             "    if run < count:\n"
@@ -112,8 +112,8 @@ class Source:
         flat = "0"
         for index, size in zip(indices, leaf.shape, strict=True):
             flat = index if flat == "0" else f"({flat}) * {size} + {index}"
-        if leaf.kind == "stream":
-            value = f"streams[run, {flat}]"
+        if leaf.kind == "rng":
+            value = f"rngs[run, {flat}]"
         else:
             value = f"{'floats' if leaf.kind == 'float' else 'ints'}[row, {leaf.place} + {flat}]"
             value = f"{value} != 0" if leaf.kind == "bool" else value

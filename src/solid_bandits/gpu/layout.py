@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits._types import Floats, Ints, Words
+from solid_bandits._internal.types import Floats, Ints, Words
 
 READ_ONLY = ("params", "setting", "table")
 """The parts of an agent that our kernels only read; those of one's own may write to `params`."""
@@ -25,9 +25,9 @@ class Leaf(NamedTuple):
     """One array or number of an agent."""
 
     path: str
-    """Such as `state.estimator.triangle`."""
+    """Such as `state.regression.estimator.triangle`."""
     kind: str
-    """`float`, `int`, `bool`, `word` (unsigned, as streams have) or `stream`."""
+    """`float`, `int`, `bool`, `word` (unsigned) or `rng`, the words that the policy draws from."""
     shape: tuple[int, ...] | None
     """None for a number."""
     own: bool
@@ -63,8 +63,8 @@ class UnfitError(ValueError):
     """A policy that cannot be played on a GPU."""
 
 
-def make_layout(name: str, agent: Any, stream: Words | None, ours: bool = True) -> Layout:
-    """The layout of an agent that draws from `stream`; `name` is the policy's, for messages.
+def make_layout(name: str, agent: Any, rng: Words | None, ours: bool = True) -> Layout:
+    """The layout of an agent that draws from `rng`; `name` is the policy's, for messages.
 
     Of a policy of one's own (not `ours`) the parameters are each thread's too: its kernels may do what they like.
     """
@@ -87,9 +87,9 @@ def make_layout(name: str, agent: Any, stream: Words | None, ours: bool = True) 
             below = [(field, add(getattr(value, field), f"{path}.{field}", own)) for field in value._fields]
             return type(value), below
         if isinstance(value, np.ndarray):
-            own = own or value is stream
+            own = own or value is rng
             alias = seen.setdefault(id(value), path)
-            kind = "stream" if value is stream else _kind(name, path, value.dtype)
+            kind = "rng" if value is rng else _kind(name, path, value.dtype)
             if alias != path and owns[alias] != own:
                 raise UnfitError(
                     f"{name} cannot be played on a GPU: {path} and {alias} are one array, and one of them is only read"
@@ -97,7 +97,7 @@ def make_layout(name: str, agent: Any, stream: Words | None, ours: bool = True) 
             owns[path] = own
             if 0 in value.shape[1:]:
                 raise UnfitError(f"{name} cannot be played on a GPU: {path} is empty, shape {value.shape}")
-            rowed = own and kind != "stream" and alias == path
+            rowed = own and kind != "rng" and alias == path
             start = place(kind, value.size) if rowed else -1
             leaves.append(Leaf(path, kind, value.shape, own, start, alias))
             return path
@@ -175,10 +175,10 @@ def shared_arrays(layout: Layout, agents: Sequence[Any]) -> list[Any]:
     ]
 
 
-def differ_by_stream_only(layout: Layout, agent: Any, other: Any) -> bool:
-    """Whether agents of two runs differ in nothing but the stream they were given."""
+def differ_by_rng_only(layout: Layout, agent: Any, other: Any) -> bool:
+    """Whether agents of two runs differ in nothing but the random numbers they were given."""
     return all(
-        leaf.kind == "stream"
+        leaf.kind == "rng"
         or np.array_equal(np.asarray(leaf_value(agent, leaf.path)), np.asarray(leaf_value(other, leaf.path)))
         for leaf in layout.leaves
     )

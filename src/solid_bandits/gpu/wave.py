@@ -9,22 +9,22 @@ import numpy as np
 from numba.core.config import ENABLE_CUDASIM  # type: ignore[attr-defined]
 from numba.core.errors import NumbaError
 
-from solid_bandits._compile import compiled_elsewhere
-from solid_bandits._types import Floats, Ints, Words
+from solid_bandits._internal.compiling import compiled_elsewhere
+from solid_bandits._internal.types import Floats, Ints, Words
+from solid_bandits.core.loop import Truth, make_truth, refuse_arm, start_run
+from solid_bandits.core.problem import Problem
+from solid_bandits.core.randomness import ENVIRONMENT, POLICY, make_rngs
 from solid_bandits.gpu.device import check_fits, fitting_runs, gpu_memory
 from solid_bandits.gpu.kernel import cuda, make_kernel, taken_for
 from solid_bandits.gpu.layout import (
     Layout,
     UnfitError,
-    differ_by_stream_only,
+    differ_by_rng_only,
     make_layout,
     shared_arrays,
     write_rows,
 )
-from solid_bandits.loop import Truth, make_truth, refuse_arm, start_run
 from solid_bandits.policies.contract import CompiledAgent, Policy
-from solid_bandits.problem import Problem
-from solid_bandits.stream import ENVIRONMENT, POLICY, make_streams
 
 THREADS = 128
 """Of a block."""
@@ -56,7 +56,7 @@ class _Ready(NamedTuple):
     reads: list[Any]
     truths: Truth
     """With one entry along the first axis for each problem."""
-    streams: Words
+    rngs: Words
     """As the agents left them when they started, shape (runs, 4)."""
 
 
@@ -74,8 +74,8 @@ def play_waves(
     size = runs
     if runs > 1:
         one = problem(first) if callable(problem) else problem
-        agent, stream = start_run(one, policy, horizon, seed, first, tell_noise)
-        layout = make_layout(policy.name, agent, stream, _is_ours(policy))
+        agent, rng = start_run(one, policy, horizon, seed, first, tell_noise)
+        layout = make_layout(policy.name, agent, rng, _is_ours(policy))
         sent = _bytes_sent(layout, agent, one, len(steps), _is_shared(problem, policy))
         size = fitting_runs(sent, layout.own_bytes, *gpu_memory())
     waves = [
@@ -95,13 +95,13 @@ def _is_ours(policy: Policy) -> bool:
 def _is_shared(problem: Problems, policy: Policy) -> bool:
     """Whether all runs start from the same numbers.
 
-    What a policy of one's own makes of its stream when it starts is known only once it has started.
+    What a policy of one's own makes of its random numbers when it starts is known only once it has started.
     """
     return _is_ours(policy) and not callable(problem)
 
 
 def _bytes_sent(layout: Layout, agent: Any, problem: Problem, checkpoints: int, shared: bool) -> int:
-    """What a run has on the GPU beside the memory of its thread: results and streams, and what is its own."""
+    """What a run has on the GPU beside the memory of its thread: results and random numbers, and what is its own."""
     always = 16 * checkpoints + 16 + 64
     if shared:
         return always
@@ -153,8 +153,8 @@ def _play(ready: _Ready, policy: Policy, seed: int, steps: Ints, first: int, run
         for array in (
             ready.floats,
             ready.ints,
-            ready.streams,
-            make_streams(seed, first, runs, ENVIRONMENT),
+            ready.rngs,
+            make_rngs(seed, first, runs, ENVIRONMENT),
             *ready.reads,
             *(getattr(ready.truths, name) for name in _ARRAYS),
             ready.truths.noise_std,
@@ -166,7 +166,7 @@ def _play(ready: _Ready, policy: Policy, seed: int, steps: Ints, first: int, run
             configured = kernel[-(-runs // THREADS), THREADS]
             arguments = (runs, ready.per_run, *sent, regret, explored, failed)
             _compile(kernel, arguments)
-        except NumbaError as error:
+        except (NumbaError, KeyError) as error:  # a KeyError: a ufunc that numba-cuda does not know
             raise UnfitError(
                 f"{policy.name} cannot be played on a GPU: its kernels do not compile for one; play it with "
                 f"device='cpu' ({_cause(error)})"
@@ -225,16 +225,16 @@ def _make_ready(
     shapes = {one.features.shape for one in problems}
     if len(shapes) > 1:
         raise ValueError(f"problem must give problems of one shape on a GPU, got {sorted(shapes)[:3]}")
-    agent, stream = agents[0]
+    agent, rng = agents[0]
     check_fits(policy.name, agent)
-    layout = make_layout(policy.name, agent, stream, ours)
-    for one, its_stream in agents[1:]:
-        if make_layout(policy.name, one, its_stream, ours) != layout:
+    layout = make_layout(policy.name, agent, rng, ours)
+    for one, its_rng in agents[1:]:
+        if make_layout(policy.name, one, its_rng, ours) != layout:
             raise UnfitError(
                 f"{policy.name} cannot be played on a GPU on these problems: its agents have different shapes"
             )
     if shared:
-        assert differ_by_stream_only(layout, agent, begin(problem, first + 1)[0])  # type: ignore[arg-type]
+        assert differ_by_rng_only(layout, agent, begin(problem, first + 1)[0])  # type: ignore[arg-type]
     started = [one for one, _ in agents]
     floats, ints = write_rows(layout, started)
     truths = [make_truth(one) for one in problems]
@@ -242,6 +242,6 @@ def _make_ready(
         np.ascontiguousarray(np.stack([np.asarray(part) for part in parts]))
         for parts in zip(*truths, strict=True)
     )
-    streams = make_streams(seed, first, runs, POLICY) if shared else np.stack([one for _, one in agents])
+    rngs = make_rngs(seed, first, runs, POLICY) if shared else np.stack([one for _, one in agents])
     per_run = int(not shared)
-    return _Ready(layout, per_run, floats, ints, shared_arrays(layout, started), stacked, streams)
+    return _Ready(layout, per_run, floats, ints, shared_arrays(layout, started), stacked, rngs)

@@ -1,7 +1,7 @@
 """The one-context problem of "The end of optimism?" (Lattimore and Szepesvári 2017)."""
 
-from solid_bandits import _check
-from solid_bandits.problem import Problem
+from solid_bandits._internal import checks
+from solid_bandits.core.problem import Problem
 
 
 def end_of_optimism(xi: float = 0.1, noise_std: float = 1.0) -> Problem:
@@ -19,8 +19,6 @@ def end_of_optimism(xi: float = 0.1, noise_std: float = 1.0) -> Problem:
         >>> sb.problems.end_of_optimism(0.1).means
         array([[0. , 0.9, 1. ]])
     """
-    xi = _check.number("xi", xi, above=0)
-    if xi >= 1:
-        raise ValueError(f"xi is {xi!r}; give a number in (0, 1)")
+    xi = checks.number("xi", xi, above=0, below=1)
     features: list[list[list[float]]] = [[[0, 1], [1 - xi, 2 * xi], [1, 0]]]
     return Problem(features, theta=[1, 0], noise_std=noise_std)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits.problem import Problem, check_size
+from solid_bandits._internal import checks
+from solid_bandits.core.problem import Problem, check_size
 
 # Far above what any feasible size needs (the paper's sizes take fewer than 10), small enough to end in seconds.
 _MAX_DRAWS = 20_000
@@ -29,11 +29,11 @@ def random(
         >>> problem.features.shape
         (4, 8, 8)
     """
-    n_contexts = _check.integer("n_contexts", n_contexts, least=1)
-    n_arms = _check.integer("n_arms", n_arms, least=2)
-    dim = _check.integer("dim", dim, least=2)
-    density = _check.number("density", density, above=0, most=1)
-    seed = _check.integer("seed", seed, least=0)
+    n_contexts = checks.integer("n_contexts", n_contexts, least=1)
+    n_arms = checks.integer("n_arms", n_arms, least=2)
+    dim = checks.integer("dim", dim, least=2)
+    density = checks.number("density", density, above=0, most=1)
+    seed = checks.integer("seed", seed, least=0)
     if n_contexts * n_arms < dim:
         raise ValueError(
             f"n_contexts * n_arms is {n_contexts * n_arms}, too few features to span dimension {dim}; "

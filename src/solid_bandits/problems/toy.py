@@ -1,7 +1,7 @@
 """The two-context problem of Section 6 ("Toy contextual linear bandit with structure")."""
 
-from solid_bandits import _check
-from solid_bandits.problem import Problem
+from solid_bandits._internal import checks
+from solid_bandits.core.problem import Problem
 
 
 def toy(xi: float = 0.1, first_context_prob: float = 0.5, noise_std: float = 0.5) -> Problem:
@@ -21,12 +21,8 @@ def toy(xi: float = 0.1, first_context_prob: float = 0.5, noise_std: float = 0.5
         >>> sb.problems.toy().features.shape  # contexts, arms, dim
         (2, 3, 3)
     """
-    xi = _check.number("xi", xi, above=0)
-    if xi >= 1:
-        raise ValueError(f"xi is {xi!r}; give a number in (0, 1)")
-    p = _check.number("first_context_prob", first_context_prob, above=0)
-    if p >= 1:
-        raise ValueError(f"first_context_prob is {first_context_prob!r}; give a number in (0, 1)")
+    xi = checks.number("xi", xi, above=0, below=1)
+    p = checks.number("first_context_prob", first_context_prob, above=0, below=1)
     features: list[list[list[float]]] = [
         [[1, 0, 0], [0, 1, 0], [1 - xi, 2 * xi, 0]],
         [[0, 0.6, 0.8], [0, 0, 1], [0, xi / 10, 1 - xi]],

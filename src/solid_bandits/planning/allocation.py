@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit_allocating, jit_part
-from solid_bandits._types import Floats, Ints
-from solid_bandits.allocation.interior import (
+from solid_bandits._internal.compiling import jit_allocating, jit_part
+from solid_bandits._internal.types import Floats, Ints
+from solid_bandits.estimation.linalg.vectors import best_arm, dot
+from solid_bandits.planning.interior import (
     BEST_LAM,
     BEST_X,
     INFO,
@@ -30,7 +31,6 @@ from solid_bandits.allocation.interior import (
     inform,
     minimise,
 )
-from solid_bandits.linalg.vectors import best_arm, dot
 
 IN_SPAN = 1e-7
 """A feature whose part outside a span is below this fraction of its norm lies in the span."""
@@ -232,7 +232,7 @@ def solve_allocation(
     v, bracket = work.vectors, solution.bracket
     # A second try, from the centre, if the first one does not arrive: the last solution may be far from this one.
     for attempt in range(2):
-        set_out(work, solution, n, k, attempt == 0 and solution.shares.sum() > 0.0)
+        set_out(work, solution, n, k, bool(attempt == 0 and solution.shares.sum() > 0.0))
         solution.steps[()] += minimise(work, bracket, n, k)
         if bracket[1] <= (1.0 + TOLERANCE) * bracket[0]:
             break

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit, jit_apart
-from solid_bandits._types import Floats, Ints
-from solid_bandits.alternatives.closest import write_differences
-from solid_bandits.linalg.triangular import cholesky, solve_columns, solve_lower, solve_transposed
-from solid_bandits.linalg.vectors import best_arm, dot, sum_of_squares
+from solid_bandits._internal.compiling import jit, jit_apart
+from solid_bandits._internal.types import Floats, Ints
+from solid_bandits.estimation.linalg.triangular import cholesky, solve_columns, solve_lower, solve_transposed
+from solid_bandits.estimation.linalg.vectors import best_arm, dot, sum_of_squares
+from solid_bandits.planning.closest import write_differences
 
 KEPT = 0.25
 """Norms under an older W_s bound those under W as long as W ≽ KEPT · W_s; see `pruned_alternative`."""

@@ -14,10 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit_part
-from solid_bandits._types import Floats, Ints
-from solid_bandits.linalg.triangular import cholesky_of_block, solve_block, solve_lower, solve_transposed
-from solid_bandits.linalg.vectors import dot
+from solid_bandits._internal.compiling import jit_part
+from solid_bandits._internal.types import Floats, Ints
+from solid_bandits.estimation.linalg.triangular import (
+    cholesky_of_block,
+    solve_block,
+    solve_lower,
+    solve_transposed,
+)
+from solid_bandits.estimation.linalg.vectors import dot
 
 TOLERANCE = 0.01
 """Relative width of the bracket around the value at which the method stops."""

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from solid_bandits._compile import jit, jit_part
-from solid_bandits._types import Floats
-from solid_bandits.linalg.triangular import PIVOT_FLOOR
-from solid_bandits.linalg.vectors import best_arm, dot
+from solid_bandits._internal.compiling import jit, jit_part
+from solid_bandits._internal.types import Floats
+from solid_bandits.estimation.linalg.triangular import PIVOT_FLOOR
+from solid_bandits.estimation.linalg.vectors import best_arm, dot
 
 LOG_HALVINGS = 64
 """Of the logarithm of a multiplier in a bisection: from 400 decimal orders down to one unit in the last place."""

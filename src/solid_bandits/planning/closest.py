@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from solid_bandits._compile import jit
-from solid_bandits._types import Floats
-from solid_bandits.linalg.triangular import cholesky, solve_columns, solve_transposed
-from solid_bandits.linalg.vectors import best_arm, sum_of_squares
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.types import Floats
+from solid_bandits.estimation.linalg.triangular import cholesky, solve_columns, solve_transposed
+from solid_bandits.estimation.linalg.vectors import best_arm, sum_of_squares
 
 
 @jit

@@ -1,0 +1,200 @@
+"""How functions are compiled: the decorators of the whole package.
+
+`jit` is for functions that are inlined where they are called: kernels, and the small functions they are made of.
+`jit_apart` is for functions that are long, or called from Python: each is compiled by itself and kept on disk.
+`jit_allocating` is for functions that make arrays, or assign one to a part of another, and `jit_part` for the parts of
+such a function.
+
+Sums may be reordered, so that they run in vector registers; NaN and infinity keep their meaning. Division by zero
+gives infinity, as in NumPy: a check in each division would keep loops from being vectorised.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import update_wrapper
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numba import types
+from numba.core.config import DISABLE_JIT  # type: ignore[attr-defined]
+from numba.extending import typeof_impl
+
+from solid_bandits._internal import numba_private
+from solid_bandits._internal.kernel_cache import DiskCache
+
+F = TypeVar("F", bound=Callable[..., object])
+
+COMMON: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz"},
+}
+# Kernels allocate nothing (numba refuses it) and return no array (a test sees to it), so that references need not be
+# counted: each count is a locked instruction, and they were most of a step.
+INLINED: Any = {
+    **COMMON,
+    **numba_private.UNCOUNTED,
+    "forceinline": True,
+    # Handing an agent of some sixty arrays over from Python is ten times the code of a small function that takes one.
+    **numba_private.WITHOUT_ENTRIES,
+    "pipeline_class": numba_private.PIPELINE,
+}
+
+
+def jit(function: F) -> F:
+    """Compile a function to be inlined where compiled code calls it; Python calls it through an entry."""
+    return function if DISABLE_JIT else cast(F, Kernel(function))
+
+
+def jit_apart(function: F) -> F:
+    """Compile a function by itself: one that is called from Python, or too long to be compiled again in each caller."""
+    return _compile(function, **numba_private.UNCOUNTED)
+
+
+def jit_allocating(function: F) -> F:
+    """Compile a function by itself that makes arrays, returns them, or assigns one to a part of another."""
+    # Explicit, because numba passes a caller's option on to functions that have none.
+    return _compile(function, **numba_private.COUNTED)
+
+
+def jit_part(function: F) -> F:
+    """Compile a function as a part of its callers, which share one copy; arrays may be assigned in it.
+
+    For the steps of a long function: compiled by itself, each would be compiled again in every function on the way up.
+    """
+    return function if DISABLE_JIT else cast(F, Kernel(function, counted=True, copied=False))
+
+
+def own_jit(function: F) -> F:
+    """Compile a kernel of your own policy (`sb.extend.jit`): like `jit`, but it may create and assign arrays.
+
+    Every index in it is checked: one that is out of bounds raises an IndexError.
+
+    Example:
+        >>> import numpy as np
+        >>> import solid_bandits as sb
+        >>> @sb.extend.jit
+        ... def total(values):
+        ...     result = 0.0
+        ...     for value in values:
+        ...         result += value
+        ...     return result
+        >>> total(np.array([1.0, 2.0, 3.0]))
+        6.0
+    """
+    return function if DISABLE_JIT else cast(F, Kernel(function, counted=True, checked=True))
+
+
+_ELSEWHERE: Callable[["Kernel"], Any] | None = None
+"""Maps a kernel to its type for another machine's compiler, while that compiles."""
+
+
+@contextmanager
+def compiled_elsewhere(type_of: Callable[["Kernel"], Any]) -> Iterator[None]:
+    """Map kernels to another target's types, by `type_of`, while that target's compiler (a GPU's) is at work."""
+    global _ELSEWHERE
+    before, _ELSEWHERE = _ELSEWHERE, type_of
+    try:
+        yield
+    finally:
+        _ELSEWHERE = before
+
+
+class Kernel:
+    """A compiled function that other compiled functions call by its name; Python calls it through an entry.
+
+    The Python entry is compiled lazily, on the first call from Python.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        counted: bool = False,
+        copied: bool = True,
+        checked: bool = False,
+    ) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self.counted = counted
+        self.copied = copied
+        self.checked = checked
+        self._entry: Any = None
+        self._made: dict[str, Any] = {}
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's function, made on first use: never in a process that finds its callers compiled on disk."""
+        # Threads may make two of it, but use one.
+        return self._made.get("dispatcher") or self._made.setdefault("dispatcher", self._make_dispatcher())
+
+    def _make_dispatcher(self) -> Any:
+        counts = numba_private.COUNTED if self.counted else numba_private.UNCOUNTED
+        options = {**INLINED, **counts, "forceinline": self.copied, "boundscheck": self.checked}
+        made = numba.njit(**options)(self.py_func)
+        if self.checked:
+            numba_private.spare_counts(made)
+        return made
+
+    @property
+    def _type(self) -> Any:
+        return self._made.get("type") or self._made.setdefault("type", types.Dispatcher(self.dispatcher))
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba-cuda takes this object for."""
+        return self._type if _ELSEWHERE is None else _ELSEWHERE(self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._entry is None:
+            inner = self.dispatcher
+
+            def entry(*arguments: Any) -> Any:
+                return inner(*arguments)
+
+            self._entry = numba.njit(**COMMON)(entry)
+        return self._entry(*arguments)
+
+    def __reduce__(self) -> Any:
+        """Pickle by name where the kernel has one; a kernel of a script or a notebook is pickled as a whole."""
+        home = sys.modules.get(self.__module__)
+        name = self.py_func.__qualname__
+        if self.__module__ != "__main__" and getattr(home, name, None) is self:
+            return name
+        return Kernel, (self.py_func, self.counted, self.copied, self.checked)
+
+
+@typeof_impl.register(Kernel)
+def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
+    """Return what numba takes a kernel for."""
+    return kernel._numba_type_
+
+
+def compiled_for(function: Any, *arguments: Any) -> Any:
+    """Return the function compiled for arguments of these types; the function itself where nothing is compiled.
+
+    Numba finds compiled code by the name and the fields of a named tuple's class: two classes of one name, such as a
+    notebook's cell makes when it is run again, would have each other's code. The type itself tells them apart.
+    """
+    if DISABLE_JIT:
+        return function
+    return function.compile(tuple(map(type_of, arguments)))
+
+
+def type_of(value: Any) -> Any:
+    """Return what `numba.typeof` does, for plain arrays without asking whether they are masked: that loads numpy.ma."""
+    if type(value) is np.ndarray:
+        layout: Any = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
+        kind: Any = numba.from_dtype(value.dtype)
+        return types.Array(kind, value.ndim, layout, readonly=not value.flags.writeable)
+    if isinstance(value, tuple):
+        return types.BaseTuple.from_types([type_of(one) for one in value], type(value))  # type: ignore[no-untyped-call]
+    return numba.typeof(value)  # type: ignore[no-untyped-call]
+
+
+def _compile(function: F, **options: Any) -> F:
+    compiled: Any = numba.njit(**COMMON, **options)(function)
+    if not DISABLE_JIT:
+        numba_private.keep(compiled, DiskCache(function))
+    return cast(F, compiled)

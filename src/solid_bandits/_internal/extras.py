@@ -1,0 +1,62 @@
+"""Optional dependencies: the extras of pyproject.toml, imported when they are needed.
+
+The base installation decides and simulates. What draws, prints, downloads or runs elsewhere comes with an extra, and
+an error of one line names the extra that is missing.
+"""
+
+from importlib import import_module
+from typing import Any
+
+EXTRAS = {
+    "matplotlib": "plot",
+    "plotly": "report",
+    "jinja2": "report",
+    "pandas": "pandas",
+    "typer": "cli",
+    "rich": "cli",
+    "pydantic": "cli",
+    "distributed": "dask",
+    "sklearn": "jester",
+    "pooch": "jester",
+    "xlrd": "jester",
+    "numba_cuda": "gpu",
+    "httpx": "client",
+    "fastapi": "service",
+    "uvicorn": "service",
+    "prometheus_client": "service",
+    "psycopg": "service-postgres",
+}
+"""Module -> the extra that installs it; tests compare this with pyproject.toml."""
+
+PACKAGES = {"sklearn": "scikit-learn", "numba_cuda": "numba-cuda", "prometheus_client": "prometheus-client"}
+"""Modules whose package on the index has another name."""
+
+
+class MissingExtraError(ImportError):
+    """Raised where something needs an extra that is not installed."""
+
+
+def load(module: str, what: str) -> Any:
+    """Import a module that needs an extra; `what` begins the message where that is not installed.
+
+    Also for modules of this package that are above the caller, as drawings are above the results that they show: such a
+    module is loaded on demand, and nothing below depends on it.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise missing(error, what) or error from None
+
+
+def missing(error: ModuleNotFoundError, what: str) -> MissingExtraError | None:
+    """Return an error that names the extra which installs the module; None where no extra does."""
+    name = (error.name or "").partition(".")[0]
+    if name not in EXTRAS:
+        return None
+    return MissingExtraError(line(name, what), name=error.name)
+
+
+def line(module: str, what: str) -> str:
+    """Return the message for a module of an extra that is not installed."""
+    package, extra = PACKAGES.get(module, module), EXTRAS[module]
+    return f"{what} needs {package}, which is not installed; run: pip install 'solid-bandits[{extra}]'"

@@ -1,0 +1,288 @@
+"""The record of a decision: one class for agents, bandits, the service, logs and evaluation. No compiler is loaded."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from solid_bandits._internal.types import Floats
+
+Arm = str | int
+"""The caller's name for an arm."""
+
+SAID: tuple[str, ...] = ()
+"""Further words that a caller may say with a decision, by their names: each is a column of the log, text or null, and
+only `Bandit.decide` must take it, too."""
+NOTHING: Mapping[str, str] = {}
+OFFER = ("features", "arms", "event_id", "subject", "available", *SAID)
+"""What a caller may say when a decision is asked for; all but the first may be left out."""
+OPEN, LEARNED, EXPIRED = "open", "learned", "expired"
+"""Status of a decision: waiting for its reward, rewarded, or given up (perhaps with a default reward)."""
+
+EXPLORED, KNOWN = 1, 2
+"""Bits of what compiled code says of a decision: whether the round explored, and whether probabilities are known."""
+
+
+class Decision:
+    """A decision, and what became of it.
+
+    An agent fills in the first fields, which are all that learning needs; a bandit adds ids, times and the outcome.
+    Two decisions are equal only if they are the same object.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> agent = sb.Agent(sb.EpsilonGreedy(epsilon=0.1), dim=2, seed=0)
+        >>> decision = agent.decide([[1.0, 0.0], [0.0, 1.0]])
+        >>> decision.arm, round(decision.probability, 3)
+        (0, 0.95)
+        >>> agent.learn(decision, reward=1.0)
+        >>> bandit = sb.Bandit(sb.LinTS(), dim=2, noise_std=0.5, seed=0)
+        >>> decision = bandit.decide([[1.0, 0.0], [0.0, 1.0]], arms=["tea", "coffee"], event_id="visit-1")
+        >>> decision.event_id, decision.arms, decision.probability
+        ('visit-1', ('tea', 'coffee'), 0.5)
+    """
+
+    # Few of the fields differ from these in an agent's decision, and those that a rule does not change are not written:
+    # to make the record is a part of what a decision costs.
+    place: int
+    """Of the chosen arm among those on offer, counted from 0."""
+    explored: bool = False
+    """Whether the policy gave up some of what it expects now to learn something."""
+    context: int | None = None
+    """The context of the table, where the agent has one."""
+    number: int | None = None
+    """Which decision of the agent this was, counted from 1, where evidence fades (`half_life`): a reward that
+    comes late weighs what its decision weighs."""
+    offered: Floats | None = None
+    """Features of all arms on offer, shape (arms, dim), until the decision is closed and logged."""
+    event_id: str = ""
+    subject: str | None = None
+    """Whom the decision is about, if the caller said so."""
+    said: Mapping[str, str] = NOTHING
+    """Of `SAID`, what the caller said."""
+    time: int = 0
+    """Microseconds since 1970."""
+    sequence: int = 0
+    """Which event of the bandit this was: decisions and outcomes are counted together, from 1."""
+    ordinal: int = 0
+    """Which decision of the bandit this was, counted from 1."""
+    version: str = ""
+    """Of the code, the settings and how much had been learnt."""
+    status: str = OPEN
+    reward: float | None = None
+    reward_sequence: int | None = None
+    """Which event of the bandit the outcome was."""
+    reward_time: int | None = None
+    """Of the outcome, in microseconds since 1970."""
+    named: Any = None
+    """The values that the caller named, where features follow from them: `sb.Bandit(context=...)`."""
+    _explained: Any = None
+    """What explains it: a function of the decision."""
+    batch: tuple[int, int] | None = None
+    """Its place among decisions that a bandit made together, and how many these were; None where it was alone."""
+    again: bool = False
+    """Whether the id was known: this is what was decided then."""
+    _kept: Floats | None = None
+    """What compiled code wrote, and nobody changes: the probabilities of all arms, then the features of the chosen one.
+    Read-only parts of it are made when they are asked for."""
+    _count: int = 0
+    """Arms in `_kept`."""
+    _known: bool = True
+    """Whether their probabilities are known."""
+    _arms: Sequence[Arm] | None = None
+    _features: Floats | None = None
+    _probabilities: Floats | None = None
+
+    def __init__(
+        self,
+        place: int,
+        features: Floats | None = None,
+        probabilities: Floats | None = None,
+        explored: bool = False,
+        context: int | None = None,
+        number: int | None = None,
+        *,
+        arms: Sequence[Arm] | None = None,
+        offered: Floats | None = None,
+        event_id: str = "",
+        subject: str | None = None,
+        said: Mapping[str, str] = NOTHING,
+        time: int = 0,
+        sequence: int = 0,
+        ordinal: int = 0,
+        version: str = "",
+        status: str = OPEN,
+        reward: float | None = None,
+        reward_sequence: int | None = None,
+        reward_time: int | None = None,
+        named: Any = None,
+    ) -> None:
+        self.place = place
+        self._features = features
+        self._probabilities = probabilities
+        self.explored = explored
+        self.context = context
+        self.number = number
+        self._arms = arms
+        self.offered = offered
+        self.event_id = event_id
+        self.subject = subject
+        self.said = said
+        self.time = time
+        self.sequence = sequence
+        self.ordinal = ordinal
+        self.version = version
+        self.status = status
+        self.reward = reward
+        self.reward_sequence = reward_sequence
+        self.reward_time = reward_time
+        self.named = named
+
+    @property
+    def features(self) -> Floats | None:
+        """Of the chosen arm, shape (dim,)."""
+        if self._features is None and self._kept is not None:
+            self._features = _shown(self._kept[self._count :])
+        return self._features
+
+    @features.setter
+    def features(self, features: Floats | None) -> None:
+        self._let_go()
+        self._features = features
+
+    @property
+    def probabilities(self) -> Floats | None:
+        """Of all arms on offer, shape (arms,): the distribution that the arm was drawn from, under the policy as it
+        was. None where `Agent(..., probabilities=True)` was needed and not given.
+        """
+        if self._probabilities is None and self._kept is not None and self._known:
+            self._probabilities = _shown(self._kept[: self._count])
+        return self._probabilities
+
+    @probabilities.setter
+    def probabilities(self, probabilities: Floats | None) -> None:
+        self._let_go()
+        self._probabilities = probabilities
+
+    @property
+    def arms(self) -> Sequence[Arm] | None:
+        """Names of the arms on offer; None, or the range of their places, where they have none."""
+        return range(self._count) if self._arms is None and self._kept is not None else self._arms
+
+    @arms.setter
+    def arms(self, arms: Sequence[Arm] | None) -> None:
+        if arms is None:
+            self._let_go()
+        self._arms = arms
+
+    def _let_go(self) -> None:
+        """Make arrays of their own of what compiled code wrote: one of them is about to change, or to be forgotten."""
+        if self._kept is not None:
+            self._arms = self.arms
+            features, probabilities = self.features, self.probabilities
+            self._kept = None
+            self._features = None if features is None else _shown(features.copy())
+            self._probabilities = None if probabilities is None else _shown(probabilities.copy())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what can be read from `_kept` again."""
+        state = dict(self.__dict__)
+        state.pop("_explained", None)
+        if self._kept is not None:
+            state.pop("_features", None)
+            state.pop("_probabilities", None)
+        return state
+
+    @property
+    def arm(self) -> Arm:
+        """The chosen arm, as the caller named it."""
+        return self.place if self._arms is None else self._arms[self.place]
+
+    @property
+    def probability(self) -> float | None:
+        """Of the chosen arm; None where `probabilities` are not known."""
+        if self._kept is not None:
+            return self._kept.item(self.place) if self._known else None
+        return None if self.probabilities is None else self.probabilities[self.place].item()
+
+    @property
+    def why(self) -> Any:
+        """What each named feature added to the arm's estimate and to its width, beside the runner-up.
+
+        By what the bandit knows when this is read. Its parts sum to the estimate and to the squared width.
+
+        Example:
+            >>> import solid_bandits as sb
+            >>> bandit = sb.Bandit(arms=["tea", "milk"], context=["age"])
+            >>> decision = bandit.decide({"age": 34})
+            >>> list(decision.why.parts)
+            ['constant', 'age']
+        """
+        if self._explained is None:
+            raise ValueError("why must be asked of a decision with named features, as its bandit returned it")
+        return self._explained(self)
+
+    def replace(self, **changes: Any) -> "Decision":
+        """A copy with some fields changed."""
+        found = copy.copy(self)
+        for name, value in changes.items():
+            setattr(found, name, value)
+        return found
+
+    def __repr__(self) -> str:
+        shown = ["event_id", "arm", "probability", "explored", "status", "reward"]
+        if not self.event_id:
+            shown = ["arm", "probability", "explored"]
+        return f"Decision({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+def _shown(array: Floats) -> Floats:
+    """The array, read-only."""
+    array.setflags(write=False)
+    return array
+
+
+def made(place: int, said: int, kept: Floats, count: int) -> Decision:
+    """Return an agent's decision among `count` arms, from what compiled code wrote and said."""
+    one = _new(Decision)
+    one.place = place
+    one._kept = kept
+    one._count = count
+    if said != KNOWN:
+        one.explored = said & EXPLORED != 0
+        one._known = said & KNOWN != 0
+    return one
+
+
+_new = Decision.__new__
+
+
+LEARNT, AGAIN, CONFLICT, LATE, UNKNOWN = "learned", "again", "conflict", "late", "unknown"
+"""Status of a receipt."""
+
+
+class Receipt(NamedTuple):
+    """What became of a reward.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> bandit = sb.Bandit(sb.LinTS(), dim=2, noise_std=0.5, seed=0)
+        >>> decision = bandit.decide([[1.0, 0.0], [0.0, 1.0]], event_id="visit-1")
+        >>> bandit.learn("visit-1", reward=1.0).counted
+        True
+        >>> bandit.learn("visit-1", reward=0.0).message
+        "event_id 'visit-1' had learned 1; 0 was not taken in"
+    """
+
+    event_id: str
+    status: str
+    """`learned` now; `again`, as this reward had been learnt; `conflict`, as another reward had been; `late`, as the
+    decision had expired; `unknown`, as there is no decision of this id."""
+    reward: float | None
+    """The reward that counts for this id; None if it expired without one, or is unknown."""
+    message: str
+    """In words."""
+
+    @property
+    def counted(self) -> bool:
+        """Whether it was taken in now."""
+        return self.status == "learned"
