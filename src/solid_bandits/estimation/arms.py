@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit, jit_apart
-from solid_bandits._types import Bools, Floats
+from solid_bandits._internal.compiling import jit, jit_apart
+from solid_bandits._internal.types import Bools, Floats
 from solid_bandits.estimation.estimator import Estimator
-from solid_bandits.linalg.vectors import TILE, aligned_zeros, dot
+from solid_bandits.estimation.linalg.vectors import TILE, aligned_zeros, dot
 
 NARROW = 8
 """Arms whose eight sums stay in registers: fastest where there are few."""
@@ -23,14 +23,7 @@ MANY = 16
 
 
 class ArmsWork(NamedTuple):
-    """Scratch; nothing is carried in it.
-
-    Example:
-        >>> from solid_bandits import kernels
-        >>> work = kernels.make_arms_work(3)
-        >>> work.vector.shape
-        (3,)
-    """
+    """Scratch; nothing is carried in it."""
 
     columns: Floats
     """Features of a block, one column per arm, on their way to U^-T φ; shape (dim, WIDE)."""
@@ -38,31 +31,11 @@ class ArmsWork(NamedTuple):
     """φᵀθ-hat, shape (WIDE,)."""
     sq_norms: Floats
     """‖φ‖²_{V^-1}, shape (WIDE,)."""
-    vector: Floats
-    """Shape (dim,)."""
-    gains: Floats
-    """Shape (dim,)."""
 
 
 def make_arms_work(dim: int) -> ArmsWork:
     """Scratch for features of dimension `dim`."""
-    return ArmsWork(aligned_zeros(dim, WIDE), np.zeros(WIDE), np.zeros(WIDE), np.zeros(dim), np.zeros(dim))
-
-
-class ThetaWork(NamedTuple):
-    """Scratch of policies that need θ-hat and no norms."""
-
-    theta: Floats
-    """Shape (dim,)."""
-    vector: Floats
-    """Shape (dim,)."""
-    gains: Floats
-    """Shape (dim,)."""
-
-
-def make_theta_work(dim: int) -> ThetaWork:
-    """Scratch for features of dimension `dim`."""
-    return ThetaWork(np.zeros(dim), np.zeros(dim), np.zeros(dim))
+    return ArmsWork(aligned_zeros(dim, WIDE), np.zeros(WIDE), np.zeros(WIDE))
 
 
 @jit
@@ -216,8 +189,8 @@ def count_available(available: Bools) -> int:
 
     Example:
         >>> import numpy as np
-        >>> from solid_bandits import kernels
-        >>> kernels.count_available(np.array([True, False, True]))
+        >>> from solid_bandits import extend
+        >>> extend.count_available(np.array([True, False, True]))
         2
     """
     count = 0

@@ -12,17 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit
-from solid_bandits._types import Floats, Ints
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.types import Floats, Ints
 
 
 class Estimator(NamedTuple):
     """V, θ-hat and the sums of the rewards. All arrays are updated in place.
 
     Example:
-        >>> from solid_bandits import kernels
-        >>> estimator = kernels.make_estimator(dim=2, ridge=1.0)
-        >>> estimator.weights
+        >>> make_estimator(dim=2, ridge=1.0).weights
         array([1., 1.])
     """
 
@@ -38,10 +36,12 @@ class Estimator(NamedTuple):
     """Σ (Y - φᵀθ-hat)² + ν ‖θ-hat‖², shape ()."""
     rewards: Ints
     """How many rewards have come, shape ()."""
+    mass: Floats
+    """Σ w, the weights of the rewards, shape (): their number, unless evidence fades."""
     reward_sum: Floats
-    """Σ Y, shape ()."""
+    """Σ w Y, shape ()."""
     reward_scatter: Floats
-    """Σ (Y - Ȳ)², shape ()."""
+    """Σ w (Y - Ȳ)², shape ()."""
 
 
 def make_estimator(dim: int, ridge: float) -> Estimator:
@@ -53,6 +53,7 @@ def make_estimator(dim: int, ridge: float) -> Estimator:
         log_det_ratio=np.array(0.0),
         residual=np.array(0.0),
         rewards=np.array(0),
+        mass=np.array(0.0),
         reward_sum=np.array(0.0),
         reward_scatter=np.array(0.0),
     )
@@ -93,25 +94,32 @@ def observe(estimator: Estimator, features: Floats, reward: float, row: Floats, 
     growth = 1.0 / weight
     estimator.log_det_ratio[()] += math.log(growth)
     estimator.residual[()] += weight * rest * rest
-    count_reward(estimator, reward)
+    count_reward(estimator, reward, 1.0)
     return growth
 
 
 @jit
-def count_reward(estimator: Estimator, reward: float) -> None:
-    """Count a reward, and take it into the sums; of Σ (Y - Ȳ)² no offset takes digits (Welford 1962)."""
-    count = estimator.rewards.item()
-    mean = estimator.reward_sum.item() / count if count > 0 else reward
+def count_reward(estimator: Estimator, reward: float, weight: float) -> None:
+    """Count a reward, and take it into the sums; of Σ w (Y - Ȳ)² no offset takes digits (Welford 1962)."""
+    before = estimator.mass.item()
+    after = before + weight
+    mean = estimator.reward_sum.item() / before if before > 0.0 else reward
     estimator.rewards[()] += 1
-    estimator.reward_sum[()] += reward
-    around = estimator.reward_sum.item() / (count + 1)
-    estimator.reward_scatter[()] += max((reward - mean) * (reward - around), 0.0)
+    estimator.mass[()] = after
+    estimator.reward_sum[()] += weight * reward
+    around = estimator.reward_sum.item() / after if after > 0.0 else reward
+    estimator.reward_scatter[()] += weight * max((reward - mean) * (reward - around), 0.0)
 
 
 @jit
 def solve_triangle(estimator: Estimator, values: Floats) -> None:
     """Replace `values` by U^-1 `values`."""
-    triangle = estimator.triangle
+    solve_upper(estimator.triangle, values)
+
+
+@jit
+def solve_upper(triangle: Floats, values: Floats) -> None:
+    """Replace `values` by U^-1 `values`, U unit upper triangular."""
     for j in range(values.shape[0] - 1, 0, -1):
         last = values[j]
         for i in range(j):

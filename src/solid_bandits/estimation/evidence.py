@@ -11,6 +11,9 @@ known, the wider the prior; where many are known, nothing changes.
 So that ν can be replaced, the triangle of the rewards alone is carried beside the estimator's: νI with the d rows of
 it rotated in *is* the estimator of that ridge, O(d³), with nothing subtracted. Neither triangle has a scale of its
 own: rewards or features times a power of two lead to the same digits.
+
+Evidence that fades needs the same: the triangle of the rewards can be scaled, O(d), the estimator's with its ridge
+cannot.
 """
 
 import math
@@ -18,11 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit, jit_apart
-from solid_bandits._types import Bools, Floats
+from solid_bandits._internal.compiling import jit, jit_apart
+from solid_bandits._internal.types import Bools, Floats
 from solid_bandits.estimation.estimator import Estimator, count_reward, solve_triangle, squared_norm
+from solid_bandits.estimation.linalg.vectors import dot
 from solid_bandits.estimation.noise import noise_variance
-from solid_bandits.linalg.vectors import dot
 
 LEAST_RATIO = 1e-40
 """Of the ridge to the one it started from: what is below makes no difference but to overflow."""
@@ -30,6 +33,10 @@ LEAST_SCALE = 1e-60
 """Of a squared scale of features: a ridge in proportion to less would let later features overflow."""
 LEAST_PIVOT = LEAST_SCALE**2
 """Of the rewards' triangle: less is taken for nothing."""
+
+LEAST_APART = 1e-24
+"""Of the squared spread of arms to their squared size: arms that are one but for the rounding of their mean do not
+differ."""
 
 
 class Search(NamedTuple):
@@ -43,6 +50,8 @@ class Search(NamedTuple):
     """The number of rewards from which on it is looked for."""
     caution: float
     """c: the ridge is γ / (γ + c) of MacKay's: the fewer parameters are known, the wider the prior; 0 is his own."""
+    every: int = 0
+    """Where evidence fades: rewards after which the ridge is looked for again; 0 leaves it at doubling counts."""
 
 
 class Evidence(NamedTuple):
@@ -100,9 +109,15 @@ def rotate(
 
 @jit
 def rotate_both(
-    evidence: Evidence, estimator: Estimator, features: Floats, reward: float, row: Floats, other: Floats
+    evidence: Evidence,
+    estimator: Estimator,
+    features: Floats,
+    reward: float,
+    weight: float,
+    row: Floats,
+    other: Floats,
 ) -> None:
-    """Rotate a reward into both triangles, `rotate` twice at once: each waits for divisions of its own."""
+    """Rotate a reward of this weight into both triangles: `rotate` twice at once, each waits for its own divisions."""
     bare, ridged = evidence.triangle, estimator.triangle
     bare_weights, ridged_weights = evidence.weights, estimator.weights
     dim = features.shape[0]
@@ -110,7 +125,7 @@ def rotate_both(
         row[i] = features[i]
         other[i] = features[i]
     target, rest = reward, reward
-    weight, left = 1.0, 1.0
+    given, left = weight, weight
     for i in range(dim):
         lead, old = row[i], bare_weights[i]
         new = old + weight * lead * lead
@@ -141,7 +156,8 @@ def rotate_both(
             row_of[j] = stay * row_of[j] + share * another
     evidence.residual[()] += weight * target * target
     estimator.residual[()] += left * rest * rest
-    estimator.log_det_ratio[()] -= math.log(left)
+    if given > 0.0:
+        estimator.log_det_ratio[()] -= math.log(left / given)
 
 
 @jit
@@ -152,28 +168,62 @@ def absorb(
     noise_std: float,
     features: Floats,
     reward: float,
+    weight: float,
     row: Floats,
     other: Floats,
 ) -> None:
     """Take in one reward, the ridge being set; at doubling counts, find the ridge anew."""
-    rotate_both(evidence, estimator, features, reward, row, other)
-    count_reward(estimator, reward)
+    rotate_both(evidence, estimator, features, reward, weight, row, other)
+    count_reward(estimator, reward, weight)
+    if is_due(search, estimator):
+        refine(search, search.rounds, evidence, estimator, noise_std, row)
+
+
+@jit
+def is_due(search: Search, estimator: Estimator) -> bool:
+    """Whether the ridge is to be found anew after this reward."""
     count = estimator.rewards.item()
-    if count >= search.first and count & (count - 1) == 0:
-        refine(search, evidence, estimator, noise_std, row)
+    due = count & (count - 1) == 0 or (search.every > 0 and count % search.every == 0)
+    return due and count >= search.first
 
 
-@jit_apart
-def replace_ridge(evidence: Evidence, estimator: Estimator, ridge: float, row: Floats) -> None:
-    """Make the estimator that of these rewards with another ridge."""
+@jit
+def fade(evidence: Evidence, estimator: Estimator, share: float) -> None:
+    """Leave a share of the evidence; the estimator is that of what is left once its ridge is put in again."""
+    fade_weights(evidence.weights, share)
+    fade_sums(evidence, estimator, share)
+
+
+@jit
+def fade_weights(weights: Floats, share: float) -> None:
+    """Leave a share of the weights of a triangle."""
+    for i in range(weights.shape[0]):
+        kept = share * weights[i]
+        weights[i] = kept if kept > LEAST_PIVOT else 0.0
+
+
+@jit
+def fade_sums(evidence: Evidence, estimator: Estimator, share: float) -> None:
+    """Leave a share of all sums over rewards."""
+    evidence.residual[()] *= share
+    estimator.mass[()] *= share
+    estimator.reward_sum[()] *= share
+    estimator.reward_scatter[()] *= share
+
+
+@jit
+def regularise(evidence: Evidence, estimator: Estimator, ridge: float, row: Floats) -> tuple[float, float]:
+    """Make a triangle that of these rewards with this ridge.
+
+    Returns what the ridge adds to the residual, and log(det V / det νI).
+    """
     triangle, weights, targets = estimator.triangle, estimator.weights, estimator.targets
     dim = weights.shape[0]
-    evidence.ridge[()] = ridge
     for i in range(dim):
         weights[i], targets[i] = ridge, 0.0
         for j in range(i + 1, dim):
             triangle[i, j] = 0.0
-    residual = evidence.residual.item()
+    residual = 0.0
     for i in range(dim):
         if evidence.weights[i] > 0.0:
             for j in range(dim):
@@ -183,8 +233,16 @@ def replace_ridge(evidence: Evidence, estimator: Estimator, ridge: float, row: F
     total = 0.0
     for i in range(dim):
         total += math.log(weights[i] / ridge)
-    estimator.residual[()] = residual
-    estimator.log_det_ratio[()] = max(total, 0.0)
+    return residual, max(total, 0.0)
+
+
+@jit_apart
+def replace_ridge(evidence: Evidence, estimator: Estimator, ridge: float, row: Floats) -> None:
+    """Make the estimator that of these rewards with another ridge."""
+    evidence.ridge[()] = ridge
+    left, log_det_ratio = regularise(evidence, estimator, ridge, row)
+    estimator.residual[()] = evidence.residual.item() + left
+    estimator.log_det_ratio[()] = log_det_ratio
 
 
 @jit
@@ -199,22 +257,35 @@ def determined(evidence: Evidence, estimator: Estimator, row: Floats) -> float:
     return total
 
 
+@jit
+def most_ridge(evidence: Evidence) -> float:
+    """What the ridge is at most: where it started, or what it is where it has not."""
+    return evidence.start.item() if evidence.start.item() > 0.0 else evidence.ridge.item()
+
+
+@jit
+def next_ridge(search: Search, most: float, variance: float, size: float, square: float) -> float:
+    """ν = σ² γ² / ((γ + c) ‖θ-hat‖²), never above `most`; 0 where the rewards say nothing of it."""
+    wanted = variance * size * (size / (size + search.caution)) if size > 0.0 else 0.0
+    if not wanted > 0.0:
+        return 0.0
+    return most if wanted >= most * square else max(wanted / square, LEAST_RATIO * most)
+
+
 @jit_apart
-def refine(search: Search, evidence: Evidence, estimator: Estimator, noise_std: float, row: Floats) -> None:
-    """Some rounds of ν = σ² γ² / ((γ + c) ‖θ-hat‖²), never above the start; as it was where rewards say nothing."""
-    start = evidence.start.item() if evidence.start.item() > 0.0 else evidence.ridge.item()
-    for _ in range(search.rounds):
+def refine(
+    search: Search, rounds: int, evidence: Evidence, estimator: Estimator, noise_std: float, row: Floats
+) -> None:
+    """Some rounds of the fixed point; the ridge stays as it was where rewards say nothing."""
+    most = most_ridge(evidence)
+    for _ in range(rounds):
         size = determined(evidence, estimator, row)
-        if not size > 0.0:
-            return
-        wanted = noise_variance(noise_std, estimator) * size * (size / (size + search.caution))
         for i in range(row.shape[0]):
             row[i] = estimator.targets[i]
         solve_triangle(estimator, row)
-        square = dot(row, row)
-        if not wanted > 0.0:
+        ridge = next_ridge(search, most, noise_variance(noise_std, estimator), size, dot(row, row))
+        if not ridge > 0.0:
             return
-        ridge = start if wanted >= start * square else max(wanted / square, LEAST_RATIO * start)
         replace_ridge(evidence, estimator, ridge, row)
 
 
@@ -254,8 +325,7 @@ def begin(
     if evidence.start.item() > 0.0:
         return
     widest, largest = spread_of(arms, available, row)
-    # Arms that are one but for the rounding of their mean do not differ.
-    if widest > 1e-24 * largest:
+    if widest > LEAST_APART * largest:
         evidence.start[()] = search.start * max(widest, LEAST_SCALE)
         replace_ridge(evidence, estimator, evidence.start.item(), row)
     elif evidence.ridge.item() == 0.0:

@@ -5,13 +5,13 @@ Student distribution with n + 1 degrees of freedom around θ-hat, of scale σ-ha
 
     σ-hat² = (Σ (Y - φᵀθ-hat)² + ν ‖θ-hat‖² + s²) / (n + 1),     s² = Σ (Y - Ȳ)² / n.
 
-The one observation is worth the *centred* variance s² of the rewards: their second moment would be that of the offset
-where rewards have one.
+n is the sum of the rewards' weights where evidence fades. The one observation is worth the *centred* variance s² of the
+rewards: their second moment would be that of the offset where rewards have one.
 """
 
 import math
 
-from solid_bandits._compile import jit
+from solid_bandits._internal.compiling import jit
 from solid_bandits.estimation.estimator import Estimator
 
 
@@ -23,10 +23,10 @@ def noise_variance(noise_std: float, estimator: Estimator) -> float:
     """
     if noise_std > 0.0:
         return noise_std * noise_std
-    count = estimator.rewards.item()
-    if count == 0:
+    mass = estimator.mass.item()
+    if mass == 0.0:
         return 1.0
-    found = (estimator.residual.item() + estimator.reward_scatter.item() / count) / (count + 1)
+    found = (estimator.residual.item() + estimator.reward_scatter.item() / mass) / (mass + 1.0)
     return found if found > 0.0 else 1.0
 
 
@@ -39,4 +39,4 @@ def noise_deviation(noise_std: float, estimator: Estimator) -> float:
 @jit
 def degrees_of_freedom(noise_std: float, estimator: Estimator) -> float:
     """The number of rewards + 1 where σ is not told; 0 stands for a normal distribution."""
-    return 0.0 if noise_std > 0.0 else estimator.rewards.item() + 1.0
+    return 0.0 if noise_std > 0.0 else estimator.mass.item() + 1.0

@@ -2,9 +2,9 @@
 
 import math
 
-from solid_bandits._compile import jit, jit_apart
-from solid_bandits._types import Words
-from solid_bandits.stream import normal, uniform
+from solid_bandits._internal.compiling import jit, jit_apart
+from solid_bandits._internal.types import Words
+from solid_bandits.core.randomness import normal, uniform
 
 MANY = 1000.0
 """Degrees of freedom from which on Hill's expansion has all digits; below, a continued fraction takes few terms."""
@@ -12,25 +12,25 @@ MOST_TERMS = 400
 
 
 @jit
-def student(degrees: float, stream: Words) -> float:
+def student(degrees: float, rng: Words) -> float:
     """Draw from Student's distribution (Bailey 1994: Box and Muller's transform with another radius)."""
     if degrees == 0.0:
-        return normal(stream)
-    radius = math.sqrt(degrees * math.expm1(-2.0 / degrees * math.log(1.0 - uniform(stream))))
-    return radius * math.cos(2.0 * math.pi * uniform(stream))
+        return normal(rng)
+    radius = math.sqrt(degrees * math.expm1(-2.0 / degrees * math.log(1.0 - uniform(rng))))
+    return radius * math.cos(2.0 * math.pi * uniform(rng))
 
 
 @jit
-def student_next(degrees: float, drawn: int, squares: float, stream: Words) -> float:
+def student_next(degrees: float, drawn: int, squares: float, rng: Words) -> float:
     """One more coordinate of a draw from the standard Student distribution of any dimension.
 
     Given the `drawn` coordinates before it, whose squares sum to `squares`, it is Student with degrees + drawn degrees
     of freedom and squared scale (degrees + squares) / (degrees + drawn).
     """
     if degrees == 0.0:
-        return normal(stream)
+        return normal(rng)
     more = degrees + drawn
-    return math.sqrt((degrees + squares) / more) * student(more, stream)
+    return math.sqrt((degrees + squares) / more) * student(more, rng)
 
 
 @jit_apart

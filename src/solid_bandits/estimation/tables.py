@@ -7,22 +7,19 @@ at most by the factor det V / det V_s since it was computed, which bounds its re
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit, jit_apart
-from solid_bandits._types import Floats, Ints
-from solid_bandits.estimation.arms import ArmsWork, estimate_arms, make_arms_work
-from solid_bandits.estimation.estimator import (
-    Estimator,
-    make_estimator,
-    observe,
-    solve_triangle,
-    write_theta,
-)
-from solid_bandits.linalg.vectors import inner_products
-from solid_bandits.setting import Table
+from solid_bandits._internal.compiling import jit, jit_apart
+from solid_bandits._internal.types import Floats, Ints
+from solid_bandits.core.setting import Table
+from solid_bandits.estimation.arms import ArmsWork, make_arms_work
+from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, solve_triangle
+from solid_bandits.estimation.linalg.vectors import inner_products
+from solid_bandits.estimation.regression import estimate_arms, register_regression, write_theta
+from solid_bandits.estimation.ridge import OF_A_TRIANGLE
 
 LOSS = 14.0
 """log(det V / det V_s) beyond which norms are computed anew: ten of sixteen digits are left."""
@@ -47,17 +44,30 @@ class Tables(NamedTuple):
     """That of the estimator when all norms were last computed, shape ()."""
 
 
-class TablesWork(NamedTuple):
+class TableWork(NamedTuple):
     """Scratch; nothing is carried in it."""
 
-    arms: ArmsWork
     theta: Floats
     """θ-hat, shape (dim,)."""
+    vector: Floats
+    """Shape (dim,)."""
+    gains: Floats
+    """Shape (dim,)."""
+    arms: ArmsWork
     products: Floats
     """Shape (pairs,)."""
 
 
-def make_table_estimates(table: Table, ridge: float) -> tuple[Estimator, Tables, TablesWork]:
+class TableRegression(NamedTuple):
+    """Ridge regression with means and norms of every pair; σ is told, and the ridge is a number."""
+
+    noise_std: float
+    estimator: Estimator
+    tables: Tables
+    work: TableWork
+
+
+def make_table_regression(table: Table, noise_std: float, ridge: float) -> TableRegression:
     """The estimator with means and norms of every pair, before any reward."""
     n_contexts, n_arms, dim = table.features.shape
     tables = Tables(
@@ -67,53 +77,65 @@ def make_table_estimates(table: Table, ridge: float) -> tuple[Estimator, Tables,
         waiting=np.array(0),
         log_det_ratio=np.array(0.0),
     )
-    work = TablesWork(make_arms_work(dim), np.zeros(dim), np.zeros(n_contexts * n_arms))
-    return make_estimator(dim, ridge), tables, work
+    pairs = n_contexts * n_arms
+    work = TableWork(np.zeros(dim), np.zeros(dim), np.zeros(dim), make_arms_work(dim), np.zeros(pairs))
+    return TableRegression(float(noise_std), make_estimator(dim, ridge), tables, work)
 
 
 @jit
-def observe_pair(
-    estimator: Estimator, tables: Tables, work: TablesWork, features: Floats, reward: float
-) -> None:
+def _observe_reward(regression: TableRegression, features: Floats, reward: float, age: int) -> None:
     """Take in one reward; its direction waits for the tables to be asked for."""
-    gains = work.arms.gains
-    growth = observe(estimator, features, reward, work.arms.vector, gains)
+    estimator, tables, work = regression.estimator, regression.tables, regression.work
+    growth = observe(estimator, features, reward, work.vector, work.gains)
     place = tables.waiting.item()
     tables.waiting[()] += 1
     if place < tables.directions.shape[0]:
         direction = tables.directions[place]
         scale = math.sqrt(growth)
         for i in range(direction.shape[0]):
-            direction[i] = scale * gains[i]
+            direction[i] = scale * work.gains[i]
         solve_triangle(estimator, direction)
 
 
 @jit
-def bring_up_to_date(estimator: Estimator, tables: Tables, table: Table, work: TablesWork) -> None:
+def _noise_deviation(regression: TableRegression) -> float:
+    return regression.noise_std
+
+
+_OURS: dict[str, Callable[..., Any]] = {
+    "observe_reward": _observe_reward,
+    "noise_deviation": _noise_deviation,
+}
+register_regression(TableRegression, **(OF_A_TRIANGLE | _OURS))
+
+
+@jit
+def bring_up_to_date(regression: TableRegression, table: Table) -> None:
     """Make means and norms those of all rewards that have come."""
+    estimator, tables, work = regression.estimator, regression.tables, regression.work
     waiting = tables.waiting.item()
     if waiting == 0:
         return
     sq_norms, means = tables.sq_norms.reshape(-1), tables.means.reshape(-1)
     lost = estimator.log_det_ratio.item() - tables.log_det_ratio.item()
     if waiting > tables.directions.shape[0] or lost > LOSS:
-        _all_anew(estimator, tables, table.features, work.arms)
+        _all_anew(regression, table.features)
     else:
         for place in range(waiting - 1):
             inner_products(table.columns, tables.directions[place], work.products)
             for pair in range(sq_norms.shape[0]):
                 sq_norms[pair] = max(sq_norms[pair] - work.products[pair] * work.products[pair], 0.0)
-        write_theta(estimator, work.theta)
+        write_theta(regression, work.theta)
         direction = tables.directions[waiting - 1]
         _last_direction(table.columns, direction, work.theta, work.products, sq_norms, means)
     tables.waiting[()] = 0
 
 
 @jit
-def write_means(estimator: Estimator, tables: Tables, table: Table, work: TablesWork) -> None:
+def write_means(regression: TableRegression, table: Table) -> None:
     """Make the means alone those of all rewards that have come; the norms go on waiting."""
-    write_theta(estimator, work.theta)
-    inner_products(table.columns, work.theta, tables.means.reshape(-1))
+    write_theta(regression, regression.work.theta)
+    inner_products(table.columns, regression.work.theta, regression.tables.means.reshape(-1))
 
 
 @jit
@@ -148,13 +170,13 @@ def _last_direction(
 
 
 @jit_apart
-def _all_anew(estimator: Estimator, tables: Tables, features: Floats, work: ArmsWork) -> None:
-    rows = features.reshape((-1, features.shape[2]))
+def _all_anew(regression: TableRegression, features: Floats) -> None:
+    rows, tables, work = features.reshape((-1, features.shape[2])), regression.tables, regression.work.arms
     sq_norms, means = tables.sq_norms.reshape(-1), tables.means.reshape(-1)
     first = 0
     while first < rows.shape[0]:
-        count = estimate_arms(estimator, rows, first, work)
+        count = estimate_arms(regression, rows, first)
         for k in range(count):
             sq_norms[first + k], means[first + k] = work.sq_norms[k], work.means[k]
         first += count
-    tables.log_det_ratio[()] = estimator.log_det_ratio.item()
+    tables.log_det_ratio[()] = regression.estimator.log_det_ratio.item()

@@ -3,42 +3,48 @@
 A policy's file defines
 
 - a frozen dataclass, its parameters: what a user chooses (`DecisionPolicy` or `TablePolicy`);
-- a named tuple, its compiled form, an *agent*: `params`, `setting`, `state`, `work` and, for a table policy, `table`;
-  numbers and arrays only. The state is all that is carried from one step to the next; `work` is scratch;
-- `act` and `update`, compiled, which change the arrays of `agent.state` in place and nothing else, and `probabilities`,
-  which may bring them up to date but leaves every decision as it would have been;
+- a named tuple, its compiled form, an *agent*: `setting`, `state` and what its rule needs of `params`, `work` and, for
+  a table policy, `table`; numbers and arrays only. The state is all that is carried from one step to the next;
+- `act`, compiled, which changes the arrays of `agent.state` in place and nothing else, and `update` where the default
+  will not do: a state with a `regression` learns from rewards by itself;
 - a call of `register`, which ties them together.
 
-A *decision policy* is asked about the arms that are offered now, and told the features of the one it pulled:
-`act(agent, arms, available) -> (arm, explored)`, `update(agent, features, reward)`,
-`probabilities(agent, arms, available, out) -> known`. It carries nothing per context.
+A *decision policy* is asked about the arms that are offered now: `act(agent, arms, available, out) -> (arm, explored)`,
+and told the features of the one it pulled: `update(agent, features, reward)`. It carries nothing per context.
 
-A *table policy* plans over all contexts of a finite problem, so it is asked about one of them: `act(agent, context)`,
-`update(agent, context, arm, reward)`, `probabilities(agent, context, out)`.
+A *table policy* plans over all contexts of a finite problem, so it is asked about one of them:
+`act(agent, context, out)`, `update(agent, context, arm, reward)`.
 
-The generic `act`, `update` and `probabilities` of this module take what either kind needs and choose by the type of the
-agent, in Python and in compiled code alike: the simulation's loop and one decision at a time run the same functions.
-`act` takes no reward and `update` takes no decision for granted, so rewards may come late or not at all.
+`out` is None where nobody asks for probabilities, and numba then compiles none of the code for them. Otherwise it has
+one NaN for each arm, and `act` writes the distribution that it draws its arm from, in the same pass; a kernel that does
+not know it leaves `out` alone. Where the arm is certain, `register` says so, and `act` need not write anything.
+
+The generic `act` and `update` of this module take what either kind needs and choose by the type of the agent, in Python
+and in compiled code alike: the simulation's loop and one decision at a time run the same functions. `act` takes no
+reward and `update` takes no decision for granted, so rewards may come late or not at all.
 """
 
 from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from numba.extending import overload
 
-from solid_bandits._cache import note_modules
-from solid_bandits._check import short
-from solid_bandits._compile import INLINED
-from solid_bandits._types import Bools, Floats, Plain, Words
-from solid_bandits.policies.own import check_agent, check_kernels, check_like, what_it_means
-from solid_bandits.setting import Setting, Table
+from solid_bandits._internal.checks import short
+from solid_bandits._internal.compiling import INLINED, jit
+from solid_bandits._internal.kernel_cache import note_modules
+from solid_bandits._internal.parameters import check_parameters
+from solid_bandits._internal.types import Bools, Floats, Plain, Words
+from solid_bandits.core.setting import Setting, Table
+from solid_bandits.estimation.regression import observe_reward
+from solid_bandits.policies.facts import DEAREST, Facts
+from solid_bandits.policies.own import check_agent, check_kernels, check_like, check_regression, what_it_means
 
 
 class CompiledAgent(Protocol):
-    """The compiled form of a policy at work."""
+    """The compiled form of a policy, for one run."""
 
     @property
     def setting(self) -> Setting:
@@ -52,24 +58,23 @@ class CompiledAgent(Protocol):
 class Kernels(NamedTuple):
     """The compiled functions of one type of agent.
 
-    A policy of your own names them in its class: `kernels = sb.Kernels(act, update)`.
+    A policy of your own names them in its class: `kernels = sb.extend.Kernels(act, update)`.
 
     Example:
         >>> import solid_bandits as sb
-        >>> @sb.jit
-        ... def act(agent, arms, available):
+        >>> @sb.extend.jit
+        ... def act(agent, arms, available, out):
         ...     return available.argmax(), False
-        >>> @sb.jit
+        >>> @sb.extend.jit
         ... def update(agent, features, reward):
         ...     pass
-        >>> sb.Kernels(act, update, certain=True).certain
+        >>> sb.extend.Kernels(act, update, certain=True).certain
         True
     """
 
     act: Callable[..., tuple[int, bool]]
-    update: Callable[..., None]
-    probabilities: Callable[..., bool] | None = None
-    """None where they are not known, or where the arm is certain."""
+    update: Callable[..., None] | None = None
+    """None lets the `regression` in the agent's state learn from the reward."""
     certain: bool = False
     """Whether the arm has probability 1: nothing is drawn."""
     takes_context: bool = False
@@ -84,19 +89,18 @@ _OWN: dict[type, dict[tuple[Any, ...], type]] = {}
 def register(
     agent_type: type,
     act: Callable[..., tuple[int, bool]],
-    update: Callable[..., None],
-    probabilities: Callable[..., bool] | None,
+    update: Callable[..., None] | None = None,
+    certain: bool = False,
 ) -> None:
-    """Make these the kernels of agents of this type; `probabilities` is None where the arm is certain."""
-    _register(agent_type, Kernels(act, update, probabilities, certain=probabilities is None))
+    """Make these the kernels of agents of this type."""
+    _register(agent_type, Kernels(act, update, certain))
 
 
 def _register(agent_type: type, kernels: Kernels) -> None:
     """An agent with a `table` is asked about contexts, any other about arms."""
-    act, update, probabilities, _, _ = kernels
     takes_context = "table" in agent_type._fields  # type: ignore[attr-defined]
     _KERNELS[agent_type] = kernels._replace(takes_context=takes_context)
-    note_modules(agent_type, *(kernel for kernel in (act, update, probabilities) if kernel is not None))
+    note_modules(agent_type, *(kernel for kernel in kernels[:2] if kernel is not None))
 
 
 def kernels(agent_type: type) -> Kernels:
@@ -104,85 +108,83 @@ def kernels(agent_type: type) -> Kernels:
     return _KERNELS[agent_type]
 
 
-def act(agent: Any, context: int, arms: Floats, available: Bools) -> tuple[int, bool]:
-    """Choose one of the arms on offer: (arm, whether this was an exploring round)."""
-    kernel = _KERNELS[type(agent)]
-    return kernel.act(agent, context) if kernel.takes_context else kernel.act(agent, arms, available)
+@jit
+def write_certain(out: Floats | None, arm: int) -> None:
+    """Give an arm probability 1, where probabilities are asked for."""
+    if out is not None:
+        for other in range(out.shape[0]):
+            out[other] = 1.0 if other == arm else 0.0
 
 
-def update(agent: Any, context: int, arm: int, features: Floats, reward: float) -> None:
-    """Take in the reward of `arm`, whose features were `features`."""
+def act(agent: Any, context: int, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
+    """Choose one of the arms on offer: (arm, whether this was an exploring round); fill `out` where it is asked for."""
     kernel = _KERNELS[type(agent)]
-    if kernel.takes_context:
+    asked = (context,) if kernel.takes_context else (arms, available)
+    arm, explored = kernel.act(agent, *asked, out)
+    if kernel.certain and out is not None:
+        write_certain(out, arm)
+    return arm, explored
+
+
+def update(agent: Any, context: int, arm: int, features: Floats, reward: float, age: int) -> None:
+    """Take in the reward of `arm`, whose features were `features`, of the decision of `age` decisions ago."""
+    kernel = _KERNELS[type(agent)]
+    if kernel.update is None:
+        observe_reward(agent.state.regression, features, reward, age)
+    elif kernel.takes_context:
         kernel.update(agent, context, arm, reward)
     else:
         kernel.update(agent, features, reward)
 
 
-def probabilities(agent: Any, context: int, arms: Floats, available: Bools, out: Floats) -> bool:
-    """Write the distribution that `act` would draw its arm from now; whether it is known.
-
-    Not for policies whose arm is certain: ask `act`.
-    """
-    kernel = _KERNELS[type(agent)]
-    if kernel.probabilities is None:
-        return False
-    if kernel.takes_context:
-        return kernel.probabilities(agent, context, out)
-    return kernel.probabilities(agent, arms, available, out)
-
-
 # Numba compares the signatures of a typing function and of what it returns, annotations included.
 @overload(act, jit_options=INLINED, target="generic")
-def _compiled_act(agent: Any, context: Any, arms: Any, available: Any) -> Any:
-    kernel = _KERNELS[agent.instance_class].act
-    takes_context = _KERNELS[agent.instance_class].takes_context
+def _compiled_act(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
+    kernel, _, certain, takes_context = _KERNELS[agent.instance_class]
 
-    def in_context(agent: Any, context: Any, arms: Any, available: Any) -> Any:
-        return kernel(agent, context)
+    def in_context(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
+        arm, explored = kernel(agent, context, out)
+        if certain:
+            write_certain(out, arm)
+        return arm, explored
 
-    def among_arms(agent: Any, context: Any, arms: Any, available: Any) -> Any:
-        return kernel(agent, arms, available)
+    def among_arms(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
+        arm, explored = kernel(agent, arms, available, out)
+        if certain:
+            write_certain(out, arm)
+        return arm, explored
 
     return in_context if takes_context else among_arms
 
 
 @overload(update, jit_options=INLINED, target="generic")
-def _compiled_update(agent: Any, context: Any, arm: Any, features: Any, reward: Any) -> Any:
-    kernel = _KERNELS[agent.instance_class].update
+def _compiled_update(agent: Any, context: Any, arm: Any, features: Any, reward: Any, age: Any) -> Any:
+    kernel: Any = _KERNELS[agent.instance_class].update
     takes_context = _KERNELS[agent.instance_class].takes_context
 
-    def of_pair(agent: Any, context: Any, arm: Any, features: Any, reward: Any) -> Any:
+    def by_regression(agent: Any, context: Any, arm: Any, features: Any, reward: Any, age: Any) -> Any:
+        observe_reward(agent.state.regression, features, reward, age)
+
+    def of_pair(agent: Any, context: Any, arm: Any, features: Any, reward: Any, age: Any) -> Any:
         kernel(agent, context, arm, reward)
 
-    def of_features(agent: Any, context: Any, arm: Any, features: Any, reward: Any) -> Any:
+    def of_features(agent: Any, context: Any, arm: Any, features: Any, reward: Any, age: Any) -> Any:
         kernel(agent, features, reward)
 
-    return of_pair if takes_context else of_features
-
-
-@overload(probabilities, jit_options=INLINED, target="generic")
-def _compiled_probabilities(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
-    kernel: Any = _KERNELS[agent.instance_class].probabilities
-    takes_context = _KERNELS[agent.instance_class].takes_context
-
-    def certain(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
-        return False
-
-    def in_context(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
-        return kernel(agent, context, out)
-
-    def among_arms(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
-        return kernel(agent, arms, available, out)
-
     if kernel is None:
-        return certain
-    return in_context if takes_context else among_arms
+        return by_regression
+    return of_pair if takes_context else of_features
 
 
 @dataclass(frozen=True)
 class Policy(ABC):  # noqa: B024  # start is abstract in either kind
     """Parameters of an algorithm; configuration only, nothing learnt is kept here."""
+
+    facts: ClassVar[Facts | None] = None
+    """What is known of it; one of ours declares it, and is in the catalogue by that."""
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
 
     @property
     def name(self) -> str:
@@ -200,6 +202,22 @@ class Policy(ABC):  # noqa: B024  # start is abstract in either kind
         """The same policy, its arms drawn so that their probabilities are known; most need nothing for it."""
         return self
 
+    def with_half_life(self, half_life: float) -> "Policy":
+        """The same policy on evidence that loses half its weight in `half_life` decisions."""
+        raise ValueError(
+            f"half_life needs a policy that decides from features by a regression, such as LinTS, got {self.name}"
+        )
+
+    @classmethod
+    def usual(cls, kind: str, n_arms: int) -> "Policy":
+        """The parameters for a kind of problem (`toy`, `random`, ...) with so many arms; most have one set for all."""
+        return cls()
+
+    def microseconds(self, pairs: int, dim: int) -> float:
+        """What a step takes of a CPU, roughly, with so many pairs of context and arm."""
+        once, per_pair, per_entry = self.facts.cost if self.facts is not None else DEAREST
+        return once + per_pair * pairs + per_entry * pairs * dim
+
     def describe(self) -> Plain:
         """The policy as plain data: its kind and all its parameters."""
         return {"kind": type(self).__name__, **asdict(self)}
@@ -211,13 +229,13 @@ class DecisionPolicy(Policy):
 
     Example:
         >>> import solid_bandits as sb
-        >>> isinstance(sb.RandUCB(), sb.DecisionPolicy), isinstance(sb.Solid(), sb.DecisionPolicy)
+        >>> isinstance(sb.RandUCB(), sb.extend.DecisionPolicy), isinstance(sb.Solid(), sb.extend.DecisionPolicy)
         (True, False)
     """
 
     @abstractmethod
-    def start(self, setting: Setting, stream: Words) -> CompiledAgent:
-        """A new agent that draws from `stream`."""
+    def start(self, setting: Setting, rng: Words) -> CompiledAgent:
+        """A new agent that draws from `rng`."""
 
 
 @dataclass(frozen=True)
@@ -226,32 +244,33 @@ class TablePolicy(Policy):
 
     Example:
         >>> import solid_bandits as sb
-        >>> isinstance(sb.Solid(), sb.TablePolicy), isinstance(sb.RandUCB(), sb.TablePolicy)
+        >>> isinstance(sb.Solid(), sb.extend.TablePolicy), isinstance(sb.RandUCB(), sb.extend.TablePolicy)
         (True, False)
     """
 
     @abstractmethod
-    def start(self, setting: Setting, table: Table, stream: Words) -> CompiledAgent:
-        """A new agent for the contexts of `table` that draws from `stream`."""
+    def start(self, setting: Setting, table: Table, rng: Words) -> CompiledAgent:
+        """A new agent for the contexts of `table` that draws from `rng`."""
 
 
-def start(policy: Policy, setting: Setting, table: Table | None, stream: Words) -> CompiledAgent:
+def start(policy: Policy, setting: Setting, table: Table | None, rng: Words) -> CompiledAgent:
     """A new agent of a policy of either kind; a table policy refuses to start without a table."""
     given: tuple[Any, ...]
     if isinstance(policy, DecisionPolicy):
-        given = setting, stream
+        given = setting, rng
     elif not isinstance(policy, TablePolicy):
         raise ValueError(f"policy must be a policy such as LinUCB() or Solid(), got {short(policy)}")
     elif table is None:
         raise ValueError(
             f"contexts must be given: {type(policy).__name__} plans over a table of contexts known in advance; "
-            "for features that come with each decision use RandUCB, LinTS, VIDS, StreamingSolid, LinUCB, EpsilonGreedy "
-            "or Greedy"
+            "for features that come with each decision use a policy such as RandUCB"
         )
     else:
         if getattr(policy, "kernels", None) is None:  # one of your own may do without
             require_noise(type(policy).__name__, setting)
-        given = setting, table, stream
+        if policy.facts is not None and policy.facts.one_context:
+            _require_one_context(type(policy).__name__, table)
+        given = setting, table, rng
     return _known(policy, given)
 
 
@@ -270,7 +289,7 @@ def _known(policy: Policy, given: tuple[Any, ...]) -> CompiledAgent:
             check_like(name, agent, ours[0].start(policy, *given))  # type: ignore[attr-defined]
             return agent
     if not isinstance(own, Kernels):
-        raise ValueError(f"{name}.kernels must be sb.Kernels(act, update), got {short(own)}")
+        raise ValueError(f"{name}.kernels must be sb.extend.Kernels(act, update), got {short(own)}")
     if "__init__" in vars(type(policy)) and "__dataclass_fields__" not in vars(type(policy)):
         # Otherwise its parameters would be in no description, and two policies that differ would be equal.
         raise ValueError(f"{name} must be a dataclass: put @dataclass(frozen=True) before the class")
@@ -278,13 +297,14 @@ def _known(policy: Policy, given: tuple[Any, ...]) -> CompiledAgent:
     meaning = tuple(what_it_means(kernel) for kernel in own)
     if meaning not in twins:
         check_agent(name, agent, isinstance(policy, TablePolicy))
-        check_kernels(name, own, isinstance(policy, TablePolicy))
+        check_kernels(name, own, agent, isinstance(policy, TablePolicy))
         # Compiled code is found by the type: kernels that came later to it, as a cell of a notebook that is run again
         # brings them, have one of their own.
         taken = type(agent) in _KERNELS
         fields = agent._fields  # type: ignore[attr-defined]
         twins[meaning] = namedtuple(type(agent).__name__, fields) if taken else type(agent)
         _register(twins[meaning], own)
+    check_regression(name, agent, given[0].dim, own, getattr(policy, "half_life", None))
     twin: Any = twins[meaning]
     same: CompiledAgent = agent if twin is type(agent) else twin._make(agent)
     return same
@@ -294,8 +314,8 @@ def require_noise(policy: str, setting: Setting) -> None:
     """Refuse an unknown σ on behalf of a policy that needs one."""
     if setting.noise_std == 0.0:
         raise ValueError(
-            f"noise_std must be a number > 0 for {policy}, got None; give an upper bound, or use RandUCB, LinTS, "
-            "VIDS, LinUCB, EpsilonGreedy or Greedy, which do without"
+            f"noise_std must be a number > 0 for {policy}, got None; give an upper bound, or use a policy that does "
+            "without, such as RandUCB"
         )
 
 
@@ -307,11 +327,13 @@ def require_bound(policy: str, setting: Setting) -> None:
         )
 
 
-def require_one_context(policy: str, table: Table) -> None:
+def _require_one_context(policy: str, table: Table) -> None:
     """Refuse several contexts on behalf of a policy whose rule has no place for them."""
     n_contexts = table.features.shape[0]
     if n_contexts > 1:
+        from solid_bandits.policies.catalogue import SEVERAL_CONTEXTS
+
         raise ValueError(
-            f"{policy} takes one context, got {n_contexts}; Solid, OAM, AOIDS and all policies that decide "
+            f"{policy} takes one context, got {n_contexts}; {', '.join(SEVERAL_CONTEXTS)} and all policies that decide "
             "from features take several"
         )

@@ -1,20 +1,18 @@
 """Epsilon-greedy: the arm that looks best, but now and then any arm. A yardstick, not a contender."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from solid_bandits import _check
-from solid_bandits._compile import jit
-from solid_bandits._types import Bools, Floats, Ints, Words
-from solid_bandits.estimation.arms import ThetaWork, best_available, count_available, make_theta_work
-from solid_bandits.estimation.estimator import Estimator, write_theta
-from solid_bandits.estimation.evidence import Evidence
-from solid_bandits.estimation.ridges import check_ridge, make_ridge, meet, take_in
-from solid_bandits.policies.contract import DecisionPolicy, register
-from solid_bandits.setting import Setting
-from solid_bandits.stream import uniform
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Bools, Floats, Words
+from solid_bandits.core.randomness import uniform
+from solid_bandits.core.setting import Setting
+from solid_bandits.estimation.arms import count_available
+from solid_bandits.estimation.regression import EVIDENCE, best_estimated, observe_offer
+from solid_bandits.policies.contract import register
+from solid_bandits.policies.facts import Facts
+from solid_bandits.policies.regression_policy import DrawingState, RegressionPolicy
 
 
 class EpsilonGreedyParams(NamedTuple):
@@ -22,39 +20,20 @@ class EpsilonGreedyParams(NamedTuple):
 
     epsilon: float
     decay: float
-    ridge: Any
-    """Of `ridges`."""
-
-
-class EpsilonGreedyState(NamedTuple):
-    """All that epsilon-greedy carries."""
-
-    estimator: Estimator
-    evidence: Evidence | None
-    step: Ints
-    """t: decisions made, shape ()."""
-    stream: Words
 
 
 class EpsilonGreedyAgent(NamedTuple):
-    """Epsilon-greedy at work."""
+    """Compiled form of EpsilonGreedy."""
 
     params: EpsilonGreedyParams
     setting: Setting
-    state: EpsilonGreedyState
-    work: ThetaWork
+    state: DrawingState
 
 
 @jit
-def share(params: EpsilonGreedyParams, step: int) -> float:
-    """ε_t = ε t^-decay."""
-    return params.epsilon * step**-params.decay
-
-
-@jit
-def any_available(available: Bools, stream: Words) -> int:
+def any_available(available: Bools, rng: Words) -> int:
     """An available arm, drawn uniformly."""
-    left = int(uniform(stream) * count_available(available))
+    left = int(uniform(rng) * count_available(available))
     for arm in range(available.shape[0]):
         if available[arm]:
             if left == 0:
@@ -64,52 +43,30 @@ def any_available(available: Bools, stream: Words) -> int:
 
 
 @jit
-def act(agent: EpsilonGreedyAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
-    """With probability ε_t an arm drawn uniformly, an exploring round; else the greedy arm."""
-    state = agent.state
-    meet(agent.params.ridge, state.estimator, state.evidence, arms, available, agent.work.vector)
-    state.step[()] += 1
-    if uniform(state.stream) < share(agent.params, state.step.item()):
-        return any_available(available, state.stream), True
-    write_theta(state.estimator, agent.work.theta)
-    return best_available(arms, available, agent.work.theta), False
+def act(agent: EpsilonGreedyAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
+    """With probability ε_t = ε t^-decay an arm drawn uniformly, an exploring round; else the greedy arm."""
+    params, regression, rng = agent.params, agent.state.regression, agent.state.rng
+    observe_offer(regression, arms, available)
+    share = params.epsilon * regression.step.item() ** -params.decay
+    explores = uniform(rng) < share
+    if out is None and explores:
+        return any_available(available, rng), True
+    arm = best_estimated(regression, arms, available)
+    if out is not None:
+        each = share / count_available(available)
+        for other in range(out.shape[0]):
+            out[other] = each if available[other] else 0.0
+        out[arm] += 1.0 - share
+        if explores:
+            arm = any_available(available, rng)
+    return arm, explores
 
 
-@jit
-def update(agent: EpsilonGreedyAgent, features: Floats, reward: float) -> None:
-    """Take in a reward."""
-    state, work = agent.state, agent.work
-    take_in(
-        agent.params.ridge,
-        state.estimator,
-        state.evidence,
-        agent.setting.noise_std,
-        features,
-        reward,
-        work.vector,
-        work.gains,
-    )
-
-
-@jit
-def probabilities(agent: EpsilonGreedyAgent, arms: Floats, available: Bools, out: Floats) -> bool:
-    """ε_t shared by the available arms, and 1 - ε_t on the greedy one."""
-    chance = min(share(agent.params, agent.state.step.item() + 1), 1.0)
-    each = chance / count_available(available)
-    for arm in range(out.shape[0]):
-        out[arm] = each if available[arm] else 0.0
-    state = agent.state
-    meet(agent.params.ridge, state.estimator, state.evidence, arms, available, agent.work.vector)
-    write_theta(state.estimator, agent.work.theta)
-    out[best_available(arms, available, agent.work.theta)] += 1.0 - chance
-    return True
-
-
-register(EpsilonGreedyAgent, act, update, probabilities)
+register(EpsilonGreedyAgent, act)
 
 
 @dataclass(frozen=True)
-class EpsilonGreedy(DecisionPolicy):
+class EpsilonGreedy(RegressionPolicy):
     """With probability ε_t = ε t^-decay pull any arm, else argmax_a φ(a)ᵀθ-hat.
 
     With `decay` 0 the regret is linear, with slope ε times the mean gap; with `decay` 1 the number of exploring rounds
@@ -130,18 +87,22 @@ class EpsilonGreedy(DecisionPolicy):
     Reference: Auer, Cesa-Bianchi and Fischer (2002), "Finite-time analysis of the multiarmed bandit problem".
     """
 
-    epsilon: float = 0.05
-    decay: float = 0.0
-    ridge: float | str = 1.0
+    facts = Facts(
+        name="epsilon-greedy",
+        label="Epsilon-greedy",
+        line="the arm that looks best, but any arm with probability epsilon",
+        setting="any",
+        optimality="none; linear regret unless epsilon falls",
+        exploration="uniform",
+        reference="Auer, Cesa-Bianchi and Fischer 2002",
+        cost=(0.1, 0.001, 0.0001),
+    )
 
-    def __post_init__(self) -> None:
-        _check.number("epsilon", self.epsilon, least=0, most=1)
-        _check.not_negative("decay", self.decay)
-        check_ridge(self.ridge)
+    epsilon: float = parameter(0.05, least=0, most=1)
+    decay: float = parameter(0.0, least=0)
+    ridge: float | str = parameter(1.0, above=0, word=EVIDENCE)
 
-    def start(self, setting: Setting, stream: Words) -> EpsilonGreedyAgent:
-        """A new agent that draws from `stream`."""
-        ridge, estimator, evidence = make_ridge(self.ridge, setting.dim)
-        params = EpsilonGreedyParams(float(self.epsilon), float(self.decay), ridge)
-        state = EpsilonGreedyState(estimator, evidence, np.array(0), stream)
-        return EpsilonGreedyAgent(params, setting, state, make_theta_work(setting.dim))
+    def start(self, setting: Setting, rng: Words) -> EpsilonGreedyAgent:
+        """A new agent that draws from `rng`."""
+        params = EpsilonGreedyParams(float(self.epsilon), float(self.decay))
+        return EpsilonGreedyAgent(params, setting, DrawingState(self.make_regression(setting), rng))

@@ -1,71 +1,38 @@
 """Greedy: always the arm that looks best. Enough when the optimal arms span R^d, otherwise it may stay wrong."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from solid_bandits._compile import jit
-from solid_bandits._types import Bools, Floats, Words
-from solid_bandits.estimation.arms import ThetaWork, best_available, make_theta_work
-from solid_bandits.estimation.estimator import Estimator, write_theta
-from solid_bandits.estimation.evidence import Evidence
-from solid_bandits.estimation.ridges import check_ridge, make_ridge, meet, take_in
-from solid_bandits.policies.contract import DecisionPolicy, register
-from solid_bandits.setting import Setting
-
-
-class GreedyParams(NamedTuple):
-    """Greedy has nothing to choose but the ridge."""
-
-    ridge: Any
-    """Of `ridges`."""
-
-
-class GreedyState(NamedTuple):
-    """All that greedy carries."""
-
-    estimator: Estimator
-    evidence: Evidence | None
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Bools, Floats, Words
+from solid_bandits.core.setting import Setting
+from solid_bandits.estimation.regression import EVIDENCE, best_estimated, observe_offer
+from solid_bandits.policies.contract import register
+from solid_bandits.policies.facts import Facts
+from solid_bandits.policies.regression_policy import RegressionPolicy, RegressionState
 
 
 class GreedyAgent(NamedTuple):
-    """Greedy at work."""
+    """Compiled form of Greedy."""
 
-    params: GreedyParams
     setting: Setting
-    state: GreedyState
-    work: ThetaWork
+    state: RegressionState
 
 
 @jit
-def act(agent: GreedyAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
+def act(agent: GreedyAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
     """argmax_a φ(a)ᵀθ-hat; never an exploring round."""
-    state = agent.state
-    meet(agent.params.ridge, state.estimator, state.evidence, arms, available, agent.work.vector)
-    write_theta(state.estimator, agent.work.theta)
-    return best_available(arms, available, agent.work.theta), False
+    regression = agent.state.regression
+    observe_offer(regression, arms, available)
+    return best_estimated(regression, arms, available), False
 
 
-@jit
-def update(agent: GreedyAgent, features: Floats, reward: float) -> None:
-    """Take in a reward."""
-    state, work = agent.state, agent.work
-    take_in(
-        agent.params.ridge,
-        state.estimator,
-        state.evidence,
-        agent.setting.noise_std,
-        features,
-        reward,
-        work.vector,
-        work.gains,
-    )
-
-
-register(GreedyAgent, act, update, probabilities=None)
+register(GreedyAgent, act, certain=True)
 
 
 @dataclass(frozen=True)
-class Greedy(DecisionPolicy):
+class Greedy(RegressionPolicy):
     """Pull argmax_a φ(a)ᵀθ-hat. A decision takes O(d² + K d) for K arms, a reward O(d²).
 
     Args:
@@ -79,13 +46,17 @@ class Greedy(DecisionPolicy):
         array([0.5, 0. ])
     """
 
-    ridge: float | str = 1.0
+    facts = Facts(
+        name="greedy",
+        label="Greedy",
+        line="the arm that looks best, always",
+        setting="any",
+        optimality="none; enough where the optimal arms span R^d",
+        cost=(0.1, 0.001, 0.0001),
+    )
 
-    def __post_init__(self) -> None:
-        check_ridge(self.ridge)
+    ridge: float | str = parameter(1.0, above=0, word=EVIDENCE)
 
-    def start(self, setting: Setting, stream: Words) -> GreedyAgent:
-        """A new agent; greedy draws nothing, so the stream is not kept."""
-        ridge, estimator, evidence = make_ridge(self.ridge, setting.dim)
-        state = GreedyState(estimator, evidence)
-        return GreedyAgent(GreedyParams(ridge), setting, state, make_theta_work(setting.dim))
+    def start(self, setting: Setting, rng: Words) -> GreedyAgent:
+        """A new agent; greedy draws nothing, so `rng` is not kept."""
+        return GreedyAgent(setting, RegressionState(self.make_regression(setting)))

@@ -1,14 +1,14 @@
 """Whether the optimal arm of a context is identified: the test by which policies stop exploring."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit
-from solid_bandits._types import Floats, Ints
-from solid_bandits.estimation.arms import NARROW, ArmsWork, estimate_differences
-from solid_bandits.estimation.estimator import Estimator, squared_norm
-from solid_bandits.linalg.vectors import best_arm, dot
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.types import Floats, Ints
+from solid_bandits.estimation.arms import NARROW
+from solid_bandits.estimation.linalg.vectors import best_arm, dot
+from solid_bandits.estimation.regression import estimate_differences, squared_norm, write_theta
 
 
 @jit
@@ -39,26 +39,26 @@ def two_best_of_rows(arms: Floats, theta: Floats) -> tuple[int, int]:
 
 
 @jit
-def alternative_distance(
-    estimator: Estimator, arms: Floats, theta: Floats, work: ArmsWork, enough: float
-) -> float:
+def alternative_distance(regression: Any, arms: Floats, enough: float) -> float:
     """Least ‖θ-hat - θ'‖²_V over models θ' with another optimal arm among `arms` (Eq. "pdlin.glr").
 
-    This is min_{a ≠ a*} Δ(a)² / ‖φ* - φ(a)‖²_{V^-1}; the search ends once it is at or below `enough`. `theta` is θ-hat.
+    This is min_{a ≠ a*} Δ(a)² / ‖φ* - φ(a)‖²_{V^-1}; the search ends once it is at or below `enough`. θ-hat is in
+    `regression.work.theta`.
     """
+    theta, vector, work = regression.work.theta, regression.work.vector, regression.work.arms
     best, second = two_best_of_rows(arms, theta)
     least = np.inf
     if arms.shape[0] > NARROW:
         # Where the search ends early, the arm with the least gap ends it nearly always, for less than a block of arms.
-        for i in range(work.vector.shape[0]):
-            work.vector[i] = arms[best, i] - arms[second, i]
-        gap = dot(work.vector, theta)
-        sq_norm = squared_norm(estimator, work.vector)
+        for i in range(vector.shape[0]):
+            vector[i] = arms[best, i] - arms[second, i]
+        gap = dot(vector, theta)
+        sq_norm = squared_norm(regression, vector)
         if sq_norm > 0.0 and gap * gap <= enough * sq_norm:
             return gap * gap / sq_norm
     first = 0
     while first < arms.shape[0]:
-        count = estimate_differences(estimator, arms, best, first, work)
+        count = estimate_differences(regression, arms, best, first)
         for k in range(count):
             # A copy of the best arm (norm 0) is best in every model in which the best one is.
             if work.sq_norms[k] > 0.0:
@@ -102,27 +102,21 @@ def all_farther(arms: Floats, theta: Floats, best: int, sq_norms: Floats, thresh
 
 
 @jit
-def is_identified(
-    estimator: Estimator,
-    arms: Floats,
-    theta: Floats,
-    work: ArmsWork,
-    past: PastNorms,
-    context: int,
-    threshold: float,
-) -> bool:
+def is_identified(regression: Any, arms: Floats, past: PastNorms, context: int, threshold: float) -> bool:
     """Whether every model with another optimal arm among `arms` is farther than `threshold`.
 
-    Where the norms of the past say so, no new ones are computed.
+    Where the norms of the past say so, no new ones are computed. Leaves θ-hat in `regression.work.theta`.
     """
+    theta, work = regression.work.theta, regression.work.arms
+    write_theta(regression, theta)
     best = best_of_rows(arms, theta)
-    sq_norms, rewards = past.sq_norms[context], estimator.rewards.item()
+    sq_norms, rewards = past.sq_norms[context], regression.estimator.rewards.item()
     known = past.best[context] == best and past.rewards[context] <= rewards
     if known and all_farther(arms, theta, best, sq_norms, threshold):
         return True
     first = 0
     while first < arms.shape[0]:
-        count = estimate_differences(estimator, arms, best, first, work)
+        count = estimate_differences(regression, arms, best, first)
         block = sq_norms[first : first + count]
         for k in range(count):
             block[k] = work.sq_norms[k]

@@ -1,89 +1,105 @@
 """LinUCB (OFUL): the arm with the largest upper confidence bound."""
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit
-from solid_bandits._types import Bools, Floats, Ints, Words
-from solid_bandits.estimation.arms import ArmsWork, estimate_arms, make_arms_work
-from solid_bandits.estimation.estimator import Estimator
-from solid_bandits.estimation.evidence import Evidence
-from solid_bandits.estimation.noise import noise_deviation
-from solid_bandits.estimation.ridges import EVIDENCE, check_ridge, make_ridge, meet, take_in
-from solid_bandits.policies.contract import DecisionPolicy, register, require_bound, require_noise
-from solid_bandits.setting import Setting
+from solid_bandits._internal import checks
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Bools, Floats, Words
+from solid_bandits.core.setting import Setting
+from solid_bandits.estimation.regression import (
+    EVIDENCE,
+    estimate_arms,
+    log_det_ratio,
+    noise_deviation,
+    observe_offer,
+)
+from solid_bandits.policies.contract import register, require_bound, require_noise
+from solid_bandits.policies.facts import Facts, Variant
+from solid_bandits.policies.regression_policy import RegressionPolicy, RegressionState
 
 TIE = 1e-12
 """Bounds that differ by less than this part of their size are equal."""
+
+
+P = TypeVar("P")
+USUAL: Mapping[str, tuple[float, float | str]] = {
+    "tuned": (0.35, EVIDENCE),
+    "paper": (1.0, 1.0),
+    "theorem": (1.0, 1.0),
+}
+"""Radius -> scale and ridge where they are None; those of `tuned` were chosen in a study (studies/positive)."""
+
+
+def settled(policy: P, usual: Mapping[str, tuple[float, float | str]]) -> P:
+    """The same policy, its scale and its ridge being those of its radius where they are None."""
+    chosen: Any = policy
+    scale, ridge = usual[chosen.radius]
+    return replace(
+        chosen,
+        scale=scale if chosen.scale is None else chosen.scale,
+        ridge=ridge if chosen.ridge is None else chosen.ridge,
+    )
 
 
 class LinUCBParams(NamedTuple):
     """The chosen parameters as compiled code takes them."""
 
     scale: float
-    ridge: Any
-    """Of `ridges`."""
     full_radius: bool
     delta: float
     root_ridge: float
     """√ν of the theorem's radius; 0 where it is not used."""
 
 
-class LinUCBState(NamedTuple):
-    """All that LinUCB carries."""
-
-    estimator: Estimator
-    evidence: Evidence | None
-    step: Ints
-    """t: decisions made, shape ()."""
-
-
 class LinUCBAgent(NamedTuple):
-    """LinUCB at work."""
+    """Compiled form of LinUCB."""
 
     params: LinUCBParams
     setting: Setting
-    state: LinUCBState
-    work: ArmsWork
+    state: RegressionState
 
 
 @jit
-def radius(params: LinUCBParams, setting: Setting, estimator: Estimator, step: int) -> float:
+def radius(params: LinUCBParams, setting: Setting, regression: Any, step: int) -> float:
     """The radius of the confidence ellipsoid at step t.
 
-    `paper`: σ √(log(det V / det νI) + log t), Theorem 2 of Abbasi-Yadkori et al. (2011) without numerical constants.
-    Where σ is not told, it is the estimate.
+    `tuned`, `paper`: σ √(log(det V / det νI) + log t), Theorem 2 of Abbasi-Yadkori et al. (2011) without numerical
+    constants. Where σ is not told, it is the estimate.
     `theorem`: σ √(log(det V / det νI) + 2 log(1/δ)) + √ν B, the theorem itself; δ = 1/n, or 1/t for unknown n.
     """
-    log_det_ratio = max(estimator.log_det_ratio.item(), 0.0)
+    ratio = log_det_ratio(regression)
     if not params.full_radius:
-        deviation = noise_deviation(setting.noise_std, estimator)
-        return params.scale * deviation * math.sqrt(log_det_ratio + math.log(step))
+        return params.scale * noise_deviation(regression) * math.sqrt(ratio + math.log(step))
     horizon = setting.horizon if setting.horizon > 0 else step
     log_inverse_delta = math.log(horizon) if params.delta == 0.0 else -math.log(params.delta)
-    noise_part = setting.noise_std * math.sqrt(log_det_ratio + 2.0 * log_inverse_delta)
+    noise_part = noise_deviation(regression) * math.sqrt(ratio + 2.0 * log_inverse_delta)
     return params.scale * (noise_part + params.root_ridge * setting.theta_bound)
 
 
 @jit
 def upper_arm(
-    estimator: Estimator, arms: Floats, available: Bools, width: float, work: ArmsWork
+    regression: Any, arms: Floats, available: Bools, width: float, kept: Floats | None
 ) -> tuple[int, bool]:
     """argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}, and whether this is another arm than the greedy one.
 
     Arms that differ by rounding alone are a tie, and the first one wins: copies of an arm may be rounded differently
-    in different places of a block.
+    in different places of a block. Means and norms go to `kept`, shape (2, arms), unless it is None.
     """
+    work = regression.work.arms
     best = greedy = -1
     largest = largest_mean = -np.inf
     first = 0
     while first < arms.shape[0]:
-        count = estimate_arms(estimator, arms, first, work)
+        count = estimate_arms(regression, arms, first)
         for k in range(count):
+            if kept is not None:
+                kept[0, first + k], kept[1, first + k] = work.means[k], math.sqrt(work.sq_norms[k])
             if available[first + k]:
                 mean, spread = work.means[k], width * math.sqrt(work.sq_norms[k])
                 tie = TIE * (abs(mean) + spread)
@@ -96,45 +112,30 @@ def upper_arm(
 
 
 @jit
-def act(agent: LinUCBAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
+def act(agent: LinUCBAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
     """argmax_a φᵀθ-hat + radius ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
-    state = agent.state
-    meet(agent.params.ridge, state.estimator, state.evidence, arms, available, agent.work.vector)
-    state.step[()] += 1
-    width = radius(agent.params, agent.setting, state.estimator, state.step.item())
-    return upper_arm(state.estimator, arms, available, width, agent.work)
+    regression = agent.state.regression
+    observe_offer(regression, arms, available)
+    width = radius(agent.params, agent.setting, regression, regression.step.item())
+    return upper_arm(regression, arms, available, width, None)
 
 
-@jit
-def update(agent: LinUCBAgent, features: Floats, reward: float) -> None:
-    """Take in a reward."""
-    state, work = agent.state, agent.work
-    take_in(
-        agent.params.ridge,
-        state.estimator,
-        state.evidence,
-        agent.setting.noise_std,
-        features,
-        reward,
-        work.vector,
-        work.gains,
-    )
-
-
-register(LinUCBAgent, act, update, probabilities=None)
+register(LinUCBAgent, act, certain=True)
 
 
 @dataclass(frozen=True)
-class LinUCB(DecisionPolicy):
+class LinUCB(RegressionPolicy):
     """Pull argmax_a φ(a)ᵀθ-hat + radius ‖φ(a)‖_{V^-1}. A decision takes O(K d²) for K arms, a reward O(d²).
 
     Args:
-        radius: `paper`, σ √(log(det V / det νI) + log t), as in the paper's experiments; or `theorem`, Theorem 2
-            of Abbasi-Yadkori et al. (2011) with all its constants, which needs a bound on ‖θ*‖.
-        scale: multiplies the radius; 1 is the rule itself.
+        radius: `tuned` and `paper`, σ √(log(det V / det νI) + log t), at a scale and with a ridge of their own; or
+            `theorem`, Theorem 2 of Abbasi-Yadkori et al. (2011) with all its constants, which needs a bound on ‖θ*‖.
+            `paper` is the LinUCB of the paper's experiments.
+        scale: multiplies the radius; 1 is the rule itself. None is 0.35 with `tuned` and 1 with the others.
         delta: δ of the theorem's radius; None is 1/n, or 1/t where the horizon is unknown.
         ridge: ν > 0, the regulariser of the estimate; or `evidence`, ν from the rewards (`estimation.evidence`), not
-            with the theorem's radius, which is about a ν that does not depend on them.
+            with the theorem's radius, which is about a ν that does not depend on them. None is `evidence` with `tuned`
+            and 1 with the others.
 
     Example:
         >>> import solid_bandits as sb
@@ -143,34 +144,54 @@ class LinUCB(DecisionPolicy):
         1.0
     """
 
-    radius: str = "paper"
-    scale: float = 1.0
-    delta: float | None = None
-    ridge: float | str = 1.0
+    facts = Facts(
+        name="linucb",
+        label="LinUCB",
+        line="the arm with the largest upper confidence bound, its width tuned; scale-free",
+        optimality="none; worst-case bound",
+        exploration="optimism",
+        reference="Abbasi-Yadkori, Pál and Szepesvári 2011",
+        cost=(0.12, 0.001, 0.0001),
+        variants={
+            "linucb-paper": Variant(
+                {"radius": "paper"},
+                {
+                    "label": "LinUCB (paper)",
+                    "line": "the arm with the largest upper confidence bound, without numerical constants",
+                },
+            ),
+            "linucb-theorem": Variant(
+                {"radius": "theorem"},
+                {
+                    "label": "LinUCB (theorem)",
+                    "line": "LinUCB with the full radius of Theorem 2 of Abbasi-Yadkori et al.",
+                },
+            ),
+        },
+    )
+
+    radius: str = parameter("tuned", choices=("tuned", "paper", "theorem"))
+    scale: float | None = parameter(None, least=0, none=True)
+    delta: float | None = parameter(None, above=0, most=1, none=True)
+    ridge: float | str | None = parameter(None, above=0, word=EVIDENCE, none=True)
 
     def __post_init__(self) -> None:
-        _check.choice("radius", self.radius, ("paper", "theorem"))
-        _check.not_negative("scale", self.scale)
-        check_ridge(self.ridge)
+        super().__post_init__()
         if self.radius == "theorem" and self.ridge == EVIDENCE:
-            raise _check.ArgumentError(
+            raise checks.ArgumentError(
                 "ridge", f"must be a number > 0 with radius='theorem', got {self.ridge!r}"
             )
-        if self.delta is not None:
-            _check.number("delta", self.delta, above=0, most=1)
 
-    def start(self, setting: Setting, stream: Words) -> LinUCBAgent:
-        """A new agent; LinUCB draws nothing, so the stream is not kept."""
+    def start(self, setting: Setting, rng: Words) -> LinUCBAgent:
+        """A new agent; LinUCB draws nothing, so `rng` is not kept."""
         if self.radius == "theorem":
             require_noise("LinUCB(radius='theorem')", setting)
             require_bound("LinUCB(radius='theorem')", setting)
-        ridge, estimator, evidence = make_ridge(self.ridge, setting.dim)
+        chosen = settled(self, USUAL)
         params = LinUCBParams(
-            scale=float(self.scale),
-            ridge=ridge,
+            scale=float(chosen.scale or 0.0),
             full_radius=self.radius == "theorem",
             delta=0.0 if self.delta is None else float(self.delta),
-            root_ridge=0.0 if isinstance(self.ridge, str) else math.sqrt(self.ridge),
+            root_ridge=math.sqrt(chosen.ridge) if isinstance(chosen.ridge, float | int) else 0.0,
         )
-        state = LinUCBState(estimator, evidence, step=np.array(0))
-        return LinUCBAgent(params, setting, state, make_arms_work(setting.dim))
+        return LinUCBAgent(params, setting, RegressionState(chosen.make_regression(setting, norms=True)))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit
-from solid_bandits._types import Floats, Ints
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.types import Floats, Ints
 
 CORNERS = 128
 """Of the hull at most, more than hundreds of thousands of arms at random have; what comes after them is left out."""
@@ -101,3 +101,13 @@ def best_mixture(hull: Hull, count: int) -> tuple[int, int, float]:
                 least = regret * regret / gained
                 first, second, chance = arms[left], arms[left + 1], q
     return first, second, chance
+
+
+@jit
+def write_mixture(out: Floats | None, first: int, second: int, chance: float) -> None:
+    """The probabilities of the arms, `chance` being the second's, where they are asked for."""
+    if out is not None:
+        for arm in range(out.shape[0]):
+            out[arm] = 0.0
+        out[first] += 1.0 - chance
+        out[second] += chance

@@ -3,9 +3,7 @@
 A user's module is imported when the user asks for it, and never because a file names it.
 """
 
-import ast
 import importlib
-import inspect
 import os
 import sys
 import traceback
@@ -13,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
-from solid_bandits import _check
-from solid_bandits._check import ArgumentError
+from solid_bandits._internal import checks
+from solid_bandits._internal.calls import check_names, made, parsed
+from solid_bandits._internal.checks import ArgumentError
 from solid_bandits.policies.catalogue import CATALOGUE, Entry
 from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.plain import as_policy
@@ -49,7 +48,7 @@ def import_policies(module: str) -> list[str]:
     ]
     if not found:
         raise ArgumentError("import", f"must be a module with a policy in it, got {module!r}, which has none")
-    taken = {*CATALOGUE, *(entry.label for entry in CATALOGUE.values())}
+    taken = {*CATALOGUE, *(entry.facts.label for entry in CATALOGUE.values())}
     for one in found:
         if one.__name__ in taken:
             raise ArgumentError("import", f"has a policy {one.__name__!r}, which is the name of one of ours")
@@ -62,18 +61,20 @@ def import_policies(module: str) -> list[str]:
 
 def find(argument: str, name: str) -> Named:
     """The policy of this name; an error suggests the nearest one."""
-    _check.choice(argument, name, [*CATALOGUE, *_OWN])
+    checks.choice(argument, name, [*CATALOGUE, *_OWN])
     if name in _OWN:
-        return Named(name, lambda kind, n_arms, parameters: _made(_OWN[name], parameters))
+        return Named(name, lambda kind, n_arms, parameters: as_policy("policy", made(_OWN[name], parameters)))
     entry = CATALOGUE[name]
-    return Named(entry.label, lambda kind, n_arms, parameters: _changed(entry, kind, n_arms, parameters))
+    return Named(
+        entry.facts.label, lambda kind, n_arms, parameters: _changed(entry, kind, n_arms, parameters)
+    )
 
 
 def by_name(texts: list[str], kind: str, n_arms: int) -> dict[str, Policy]:
     """Label -> policy for texts such as `linucb` and `randucb(ridge=0.05)`; each at most once."""
     policies: dict[str, Policy] = {}
     for text in texts:
-        name, parameters = _parsed(text)
+        name, parameters = parsed("policy", text)
         named = find("policy", name)
         words = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
         label = f"{named.label} ({words})" if parameters else named.label
@@ -81,36 +82,6 @@ def by_name(texts: list[str], kind: str, n_arms: int) -> dict[str, Policy]:
             raise ArgumentError("policy", f"must be named once, got {text!r} twice")
         policies[label] = named.build(kind, n_arms, parameters)
     return policies
-
-
-def _parsed(text: str) -> tuple[str, dict[str, Any]]:
-    """Name and parameters of `name` or `name(parameter=value, ...)`; values are plain Python literals."""
-    name, bracket, rest = text.partition("(")
-    if not bracket:
-        return text, {}
-    wanted = f"must look like name or name(parameter=value), got {text!r}"
-    try:
-        call = ast.parse(f"f({rest}", mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-            raise ValueError
-        for one in call.keywords:
-            if one.arg and isinstance(one.value, ast.Name):
-                raise ArgumentError("policy", _unquoted(one.arg, one.value.id, text))
-        parameters = {one.arg: ast.literal_eval(one.value) for one in call.keywords if one.arg}
-        if len(parameters) < len(call.keywords):  # one given twice, or with two stars
-            raise ValueError
-    except ArgumentError:
-        raise
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ArgumentError("policy", wanted) from None
-    return name.strip(), parameters
-
-
-def _unquoted(parameter: str, word: str, text: str) -> str:
-    """What is wrong with a bare word as a value."""
-    if word.capitalize() in ("True", "False", "None"):
-        return f"must have {parameter}={word.capitalize()}, with a capital letter, got {text!r}"
-    return f'needs quotes around text values: {parameter}="{word}", got {text!r}'
 
 
 def _is_of(module: str, package: str) -> bool:
@@ -124,10 +95,9 @@ def _is_policy(kind: type) -> bool:
 
 
 def _changed(entry: Entry, kind: str, n_arms: int, parameters: Mapping[str, Any]) -> Policy:
-    made = entry.make(kind, n_arms)
-    for name in parameters:
-        _check.choice("parameter", name, [field.name for field in fields(made)])
-    return replace(made, **parameters)
+    usual = entry.make(kind, n_arms)
+    check_names(parameters, [field.name for field in fields(usual)])
+    return replace(usual, **parameters)
 
 
 def _said(error: Exception) -> str:
@@ -143,13 +113,3 @@ def _said(error: Exception) -> str:
         else ""
     )
     return f"{where}{type(error).__name__}: {error}"
-
-
-def _made(kind: type, parameters: Mapping[str, Any]) -> Policy:
-    try:
-        inspect.signature(kind).bind(**parameters)
-    except TypeError as error:
-        raise ArgumentError(
-            "parameters", f"must be those of {kind.__name__}, got {dict(parameters)} ({error})"
-        ) from None
-    return as_policy("policy", kind(**parameters))

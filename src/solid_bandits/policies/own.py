@@ -16,8 +16,10 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
 
-from solid_bandits._check import short
-from solid_bandits._compile import Kernel
+from solid_bandits._internal.checks import short
+from solid_bandits._internal.compiling import Kernel
+from solid_bandits._internal.types import Bools, Floats
+from solid_bandits.estimation.regression import fits, is_regression
 
 _OURS = (Path(__file__).parents[1], Path(numba.__file__).parent)
 _PLACE = re.compile(r" at (?P<file>\S[^\n]*?) \((?P<line>\d+)\)")
@@ -27,6 +29,12 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 class OwnPolicyError(ValueError):
     """Something in a policy of a user's own that will not do."""
+
+
+def is_distribution(probabilities: Floats, available: Bools) -> bool:
+    """Whether these are probabilities of the available arms."""
+    sums = bool((probabilities >= 0).all() and abs(probabilities.sum() - 1) <= 1e-9)
+    return sums and not probabilities[~available].any()
 
 
 def check_agent(policy: str, agent: Any, plans: bool) -> None:
@@ -45,9 +53,25 @@ def check_agent(policy: str, agent: Any, plans: bool) -> None:
     _check_parts(policy, agent, "")
 
 
+def check_regression(policy: str, agent: Any, dim: int, kernels: Any, half_life: float | None) -> None:
+    """Refuse a regression of another dimension, and rewards that would not be told how old their decisions are."""
+    for value in agent.state:
+        if is_regression(value) and not fits(value, dim):
+            raise OwnPolicyError(
+                f"{policy}.start must return a regression of dim {dim}; make it with the setting given"
+            )
+    if half_life is not None and kernels.update is not None:
+        raise OwnPolicyError(
+            f"{policy} must have no kernel `update` with a half_life: late rewards weigh what their decision weighs, "
+            "which only the regression's own update knows"
+        )
+
+
 def _check_parts(policy: str, parts: Any, path: str) -> None:
     for name, value in parts._asdict().items():
         where = f"{path}{name}"
+        if is_regression(value):
+            continue
         if _is_named_tuple(value):
             _check_parts(policy, value, f"{where}.")
             continue
@@ -90,19 +114,19 @@ def _is_named_tuple(value: Any) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def check_kernels(policy: str, kernels: Any, takes_context: bool) -> None:
+def check_kernels(policy: str, kernels: Any, agent: Any, takes_context: bool) -> None:
     """Refuse kernels that are not compiled, or take other arguments than they are given."""
-    asked = ("agent", "context") if takes_context else ("agent", "arms", "available")
+    asked = ("agent", "context", "out") if takes_context else ("agent", "arms", "available", "out")
     told = ("agent", "context", "arm", "reward") if takes_context else ("agent", "features", "reward")
-    for name, wanted in (("act", asked), ("update", told), ("probabilities", (*asked, "out"))):
+    for name, wanted in (("act", asked), ("update", told)):
         kernel = getattr(kernels, name)
-        if kernel is None and name == "probabilities":
+        if kernel is None and name == "update" and is_regression(getattr(agent.state, "regression", None)):
             continue
         function = getattr(kernel, "py_func", kernel if inspect.isfunction(kernel) else None)
         if function is None or (function is kernel and not numba.config.DISABLE_JIT):  # type: ignore[attr-defined]
             raise OwnPolicyError(
-                f"{policy}.kernels must have an {name} compiled by sb.jit, got {kernel!r}; for plain Python give an "
-                "object with act and update instead"
+                f"{policy}.kernels must have an {name} compiled by sb.extend.jit, got {kernel!r}; for plain Python "
+                "give an object with act and update instead"
             )
         try:
             inspect.signature(function).bind(*wanted)
@@ -161,7 +185,7 @@ def _reason(policy: str, agent: Any, kernels: Any) -> str | None:
         mask, floats = np.ones(1, dtype=np.bool_), np.zeros(1)
         asked: tuple[Any, ...] = (agent, 0) if kernels.takes_context else (agent, arms, mask)
         told: tuple[Any, ...] = (agent, 0, 0, 0.0) if kernels.takes_context else (agent, arms[0], 0.0)
-        for name, arguments in (("act", asked), ("update", told), ("probabilities", (*asked, floats))):
+        for name, arguments in (("act", (*asked, None)), ("act", (*asked, floats)), ("update", told)):
             kernel = getattr(kernels, name)
             if kernel is None:
                 continue
@@ -205,7 +229,7 @@ def _said(error: NumbaError, function: Any) -> str:
     if error.loc is not None:  # type: ignore[attr-defined]
         found.append((error.loc.filename, error.loc.line))  # type: ignore[attr-defined]
     found.append((function.__code__.co_filename, function.__code__.co_firstlineno))
-    file, line = next((file, line) for file, line in found if not _is_ours(file))
+    file, line = next((one for one in found if not _is_ours(one[0])), found[-1])
     return f"{message} ({_shown(file, line)})"
 
 

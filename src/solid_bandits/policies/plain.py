@@ -20,12 +20,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._check import short
-from solid_bandits._types import Bools, Floats, Plain, Words
+from solid_bandits._internal import checks
+from solid_bandits._internal.checks import short
+from solid_bandits._internal.types import Bools, Floats, Plain, Words
+from solid_bandits.core.setting import Setting
 from solid_bandits.policies.contract import DecisionPolicy, Policy, register
-from solid_bandits.policies.own import OwnPolicyError
-from solid_bandits.setting import Setting
+from solid_bandits.policies.own import OwnPolicyError, is_distribution
 
 METHODS = {
     "act": ("arms", "available"),
@@ -48,7 +48,7 @@ class Player(Protocol):
 
 
 class PlainAgent:
-    """A plain object at work: a copy of what the user gave, for one run."""
+    """Compiled form of a plain object, in name: a copy of what the user gave, for one run."""
 
     _fields = ()  # no table: it is asked about arms
 
@@ -58,10 +58,12 @@ class PlainAgent:
         self.state = None
 
 
-def act(agent: PlainAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
-    """What the object chooses, checked; whether it explored is not known."""
+def act(agent: PlainAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
+    """What the object chooses, checked, and what it says of itself; whether it explored is not known."""
+    if out is not None and hasattr(agent.player, "probabilities"):
+        out[:] = _probabilities(agent.player, arms, available)
     chosen = agent.player.act(_shown(arms), _shown(available))
-    arm = _check.whole(chosen)
+    arm = checks.whole(chosen)
     if arm is None or not 0 <= arm < len(arms):
         raise OwnPolicyError(
             f"{type(agent.player).__name__}.act must return an arm from 0 to {len(arms) - 1}, got {chosen!r}"
@@ -76,23 +78,18 @@ def update(agent: PlainAgent, features: Floats, reward: float) -> None:
     agent.player.update(_shown(features), reward)
 
 
-def probabilities(agent: PlainAgent, arms: Floats, available: Bools, out: Floats) -> bool:
-    """What the object says of itself, where it says something."""
-    if not hasattr(agent.player, "probabilities"):
-        return False
-    found = np.asarray(agent.player.probabilities(_shown(arms), _shown(available)), dtype=np.float64)
-    name = type(agent.player).__name__
-    sound = found.shape == out.shape and bool((found >= 0).all() and abs(found.sum() - 1) <= 1e-9)
-    if not sound or found[~available].any():
+def _probabilities(player: Any, arms: Floats, available: Bools) -> Floats:
+    """What the object says that it is going to draw from, checked."""
+    found = np.asarray(player.probabilities(_shown(arms), _shown(available)), dtype=np.float64)
+    if found.shape != available.shape or not is_distribution(found, available):
         raise OwnPolicyError(
-            f"{name}.probabilities must return {len(out)} numbers >= 0 that sum to 1, 0 for arms that are not "
-            f"available, got {found!r}"
+            f"{type(player).__name__}.probabilities must return {len(arms)} numbers >= 0 that sum to 1, 0 for arms "
+            f"that are not available, got {found!r}"
         )
-    out[:] = found
-    return True
+    return found
 
 
-register(PlainAgent, act, update, probabilities)
+register(PlainAgent, act, update)
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ class PlainPolicy(DecisionPolicy):
         """The object's class."""
         return type(self.player).__name__
 
-    def start(self, setting: Setting, stream: Words) -> PlainAgent:
+    def start(self, setting: Setting, rng: Words) -> PlainAgent:
         """A copy of the object, started with what it may know and with random numbers of this run."""
         player = copy.deepcopy(self.player)
         if hasattr(player, "start"):
@@ -115,8 +112,12 @@ class PlainPolicy(DecisionPolicy):
                 theta_bound=setting.theta_bound or None,  # type: ignore[arg-type]
                 horizon=setting.horizon or None,  # type: ignore[arg-type]
             )
-            player.start(known, _generator(stream))
+            player.start(known, _generator(rng))
         return PlainAgent(player, setting)
+
+    def microseconds(self, pairs: int, dim: int) -> float:
+        """What calls in Python take."""
+        return 15.0
 
     def with_probabilities(self) -> "PlainPolicy":
         """The same, if it can tell them."""
@@ -174,12 +175,12 @@ def _shown(array: Any) -> Any:
     return view
 
 
-def _generator(stream: Words) -> np.random.Generator:
-    """A NumPy generator that draws what compiled policies draw from this stream."""
+def _generator(rng: Words) -> np.random.Generator:
+    """A NumPy generator that draws what compiled policies draw from these words."""
     source = np.random.SFC64(0)
     source.state = {
         "bit_generator": "SFC64",
-        "state": {"state": stream.copy()},
+        "state": {"state": rng.copy()},
         "has_uint32": 0,
         "uinteger": 0,
     }

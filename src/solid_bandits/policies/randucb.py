@@ -6,18 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit, jit_allocating, jit_apart
-from solid_bandits._types import Bools, Floats, Ints, Words
-from solid_bandits.estimation.arms import ArmsWork, estimate_arms, make_arms_work
-from solid_bandits.estimation.estimator import Estimator
-from solid_bandits.estimation.evidence import Evidence
-from solid_bandits.estimation.noise import degrees_of_freedom, noise_deviation
-from solid_bandits.estimation.ridges import EVIDENCE, check_ridge, make_ridge, meet, take_in
-from solid_bandits.policies.contract import DecisionPolicy, register
+from solid_bandits._internal.compiling import jit, jit_allocating, jit_apart
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Bools, Floats, Words
+from solid_bandits.core.randomness import uniform
+from solid_bandits.core.setting import Setting
+from solid_bandits.estimation.regression import EVIDENCE, degrees_of_freedom, noise_deviation, observe_offer
+from solid_bandits.policies.contract import register
+from solid_bandits.policies.facts import Facts
 from solid_bandits.policies.linucb import TIE, upper_arm
-from solid_bandits.setting import Setting
-from solid_bandits.stream import uniform
+from solid_bandits.policies.regression_policy import DrawingState, RegressionPolicy
+from solid_bandits.policies.thrift import Thrift, cheapest, share_out
 
 MOST_GROWTH = 200.0
 """Of the logarithm of a Lomax draw over its degrees of freedom: temperatures of many thousands would overflow."""
@@ -28,27 +27,16 @@ class RandUCBParams(NamedTuple):
 
     temperature: float
     growth: float
-    ridge: Any
-    """Of `ridges`."""
-
-
-class RandUCBState(NamedTuple):
-    """All that RandUCB carries."""
-
-    estimator: Estimator
-    evidence: Evidence | None
-    step: Ints
-    """t: decisions made, shape ()."""
-    stream: Words
+    thrift: Thrift | None
+    """None where exploring rounds pull the arm that leads."""
 
 
 class RandUCBAgent(NamedTuple):
-    """RandUCB at work."""
+    """Compiled form of RandUCB."""
 
     params: RandUCBParams
     setting: Setting
-    state: RandUCBState
-    work: ArmsWork
+    state: DrawingState
 
 
 class Width(NamedTuple):
@@ -72,9 +60,9 @@ def relative_growth(x: float) -> float:
 
 
 @jit
-def draw_width(width: Width, stream: Words) -> float:
+def draw_width(width: Width, rng: Words) -> float:
     """σ √(κ log t + E), E exponential with mean 2τ; where σ is estimated, Lomax: k (u^(-2τ/k) - 1)."""
-    drawn = -2.0 * width.temperature * math.log(1.0 - uniform(stream))
+    drawn = -2.0 * width.temperature * math.log(1.0 - uniform(rng))
     if width.degrees > 0.0:
         x = min(drawn / width.degrees, MOST_GROWTH)
         drawn = width.degrees * x * relative_growth(x)
@@ -93,38 +81,6 @@ def exceeds(width: Width, limit: float) -> float:
             return 0.0
         beyond = width.degrees * growth
     return math.exp(-beyond / (2.0 * width.temperature))
-
-
-@jit
-def act(agent: RandUCBAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
-    """argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
-    params, state = agent.params, agent.state
-    meet(params.ridge, state.estimator, state.evidence, arms, available, agent.work.vector)
-    state.step[()] += 1
-    noise_std, estimator = agent.setting.noise_std, state.estimator
-    width = Width(
-        noise_deviation(noise_std, estimator),
-        degrees_of_freedom(noise_std, estimator),
-        params.growth * math.log(state.step.item()),
-        params.temperature,
-    )
-    return upper_arm(state.estimator, arms, available, draw_width(width, state.stream), agent.work)
-
-
-@jit
-def update(agent: RandUCBAgent, features: Floats, reward: float) -> None:
-    """Take in a reward."""
-    state, work = agent.state, agent.work
-    take_in(
-        agent.params.ridge,
-        state.estimator,
-        state.evidence,
-        agent.setting.noise_std,
-        features,
-        reward,
-        work.vector,
-        work.gains,
-    )
 
 
 @jit
@@ -187,43 +143,89 @@ def share_envelope(width: Width, means: Floats, norms: Floats, available: Bools,
     out[top] += mass
 
 
-@jit_allocating
-def write_probabilities(
-    width: Width, estimator: Estimator, arms: Floats, available: Bools, work: ArmsWork, out: Floats
-) -> None:
-    """Write the probability of each arm, from its mean and its norm."""
-    means = np.empty(out.shape[0])
-    norms = np.empty(out.shape[0])
-    first = 0
-    while first < arms.shape[0]:
-        count = estimate_arms(estimator, arms, first, work)
-        for k in range(count):
-            means[first + k], norms[first + k] = work.means[k], math.sqrt(work.sq_norms[k])
-        first += count
-    share_envelope(width, means, norms, available, out)
+# `thrift` is an argument of its own, so that numba compiles the branch alone that there is.
+@jit
+def choose(
+    thrift: Thrift | None,
+    regression: Any,
+    arms: Floats,
+    available: Bools,
+    drawn: float,
+    rng: Words,
+) -> tuple[int, bool]:
+    """The arm of the drawn width; or, where the round explores, what is cheaper."""
+    arm, explored = upper_arm(regression, arms, available, drawn, None)
+    if thrift is None or not explored:
+        return arm, explored
+    best, _ = upper_arm(regression, arms, available, 0.0, None)
+    return buy(thrift.margin, regression, arms, available, best, arm, rng)
 
 
 @jit
-def probabilities(agent: RandUCBAgent, arms: Floats, available: Bools, out: Floats) -> bool:
-    """The distribution of the arm, exact: of the only random number, the width, it needs the distribution alone."""
-    params, state = agent.params, agent.state
-    meet(params.ridge, state.estimator, state.evidence, arms, available, agent.work.vector)
-    noise_std, estimator = agent.setting.noise_std, state.estimator
+def buy(
+    margin: float, regression: Any, arms: Floats, available: Bools, best: int, arm: int, rng: Words
+) -> tuple[int, bool]:
+    """The cheapest arm with its probability, and the greedy one otherwise."""
+    bought, share = cheapest(margin, regression, arms, available, best, arm)
+    if bought != arm and uniform(rng) >= share:
+        return best, False
+    return bought, True
+
+
+@jit_allocating
+def choose_and_share(
+    thrift: Thrift | None,
+    regression: Any,
+    arms: Floats,
+    available: Bools,
+    width: Width,
+    drawn: float,
+    rng: Words,
+    out: Floats,
+) -> tuple[int, bool]:
+    """The arm of the drawn width, and the probability of each: of the width they need its distribution alone.
+
+    Rounding may hide which of several arms leads, in the choice and in the shares differently: an arm without a share
+    gives way to the one that has most, so that none is pulled that is said to be impossible.
+    """
+    kept = np.empty((2, out.shape[0]))
+    arm, explored = upper_arm(regression, arms, available, drawn, kept)
+    share_envelope(width, kept[0], kept[1], available, out)
+    if out[arm] == 0.0:
+        for other in range(out.shape[0]):
+            if out[other] > out[arm]:
+                arm = other
+    if thrift is not None:
+        best, _ = upper_arm(regression, arms, available, 0.0, None)
+        share_out(thrift.margin, regression, arms, available, best, kept[0], out)
+        if arm != best:
+            return buy(thrift.margin, regression, arms, available, best, arm, rng)
+    return arm, explored
+
+
+@jit
+def act(agent: RandUCBAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
+    """argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
+    params, regression = agent.params, agent.state.regression
+    observe_offer(regression, arms, available)
     width = Width(
-        noise_deviation(noise_std, estimator),
-        degrees_of_freedom(noise_std, estimator),
-        params.growth * math.log(state.step.item() + 1),
+        noise_deviation(regression),
+        degrees_of_freedom(regression),
+        params.growth * math.log(regression.step.item()),
         params.temperature,
     )
-    write_probabilities(width, state.estimator, arms, available, agent.work, out)
-    return True
+    rng = agent.state.rng
+    drawn = draw_width(width, rng)
+    if out is None:
+        return choose(params.thrift, regression, arms, available, drawn, rng)
+    return choose_and_share(params.thrift, regression, arms, available, width, drawn, rng, out)
 
 
-register(RandUCBAgent, act, update, probabilities)
+register(RandUCBAgent, act)
 
 
 @dataclass(frozen=True)
-class RandUCB(DecisionPolicy):
+class RandUCB(RegressionPolicy):
     """Pull argmax_a φ(a)ᵀθ-hat + W_t ‖φ(a)‖_{V^-1}, the width W_t = σ √(κ log t + E_t) drawn anew for each decision.
 
     E_t is exponential with mean 2τ, so that at τ = 1 a model at squared distance D from the estimate is considered with
@@ -237,6 +239,9 @@ class RandUCB(DecisionPolicy):
         growth: κ >= 0, the part of W² / σ² that grows with log t.
         ridge: `evidence`, ν from the rewards (`estimation.evidence`); or a number, ν over L², L the largest norm among
             the arms of the first decision. With either, choices do not change when features are scaled.
+        thrift: from 0 to 1. An exploring round pulls, instead of the arm c that leads the greedy arm b, the arm that
+            tells the two apart at the least estimated cost, if that is below `thrift` times what c costs, and only so
+            often that as much is learnt (docs/bought.md). 0 never does.
 
     Example:
         >>> import solid_bandits as sb
@@ -250,18 +255,24 @@ class RandUCB(DecisionPolicy):
     problems"; there the width is drawn from a discretised Gaussian.
     """
 
-    temperature: float = 0.35
-    growth: float = 0.4
-    ridge: float | str = EVIDENCE
+    facts = Facts(
+        name="randucb",
+        label="RandUCB",
+        line="the largest upper confidence bound, its width drawn anew for each decision; scale-free",
+        optimality="none proved with these parameters",
+        exploration="optimism of random width",
+        reference="Vaswani et al. 2020; parameters of this project",
+        cost=(0.15, 0.001, 0.0001),
+    )
 
-    def __post_init__(self) -> None:
-        _check.not_negative("temperature", self.temperature)
-        _check.not_negative("growth", self.growth)
-        check_ridge(self.ridge)
+    temperature: float = parameter(0.35, least=0)
+    growth: float = parameter(0.4, least=0)
+    ridge: float | str = parameter(EVIDENCE, above=0, word=EVIDENCE)
+    thrift: float = parameter(0.0, least=0, most=1)
 
-    def start(self, setting: Setting, stream: Words) -> RandUCBAgent:
-        """A new agent that draws its widths from `stream`."""
-        ridge, estimator, evidence = make_ridge(self.ridge, setting.dim, relative=True)
-        params = RandUCBParams(float(self.temperature), float(self.growth), ridge)
-        state = RandUCBState(estimator, evidence, np.array(0), stream)
-        return RandUCBAgent(params, setting, state, make_arms_work(setting.dim))
+    def start(self, setting: Setting, rng: Words) -> RandUCBAgent:
+        """A new agent that draws its widths from `rng`."""
+        thrift = Thrift(float(self.thrift)) if self.thrift > 0 else None
+        params = RandUCBParams(float(self.temperature), float(self.growth), thrift)
+        regression = self.make_regression(setting, norms=True, relative=True)
+        return RandUCBAgent(params, setting, DrawingState(regression, rng))

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from solid_bandits._types import Plain
+from solid_bandits._internal.types import Plain
+from solid_bandits.estimation.blocks import Blocks, each_block
 from solid_bandits.estimation.estimator import Estimator, make_estimator, squared_norm, write_theta
-from solid_bandits.estimation.evidence import Evidence, replace_ridge
-from solid_bandits.estimation.tables import Tables
+from solid_bandits.estimation.evidence import replace_ridge
+from solid_bandits.estimation.ridge import Regression
+from solid_bandits.estimation.tables import TableRegression
 
 LARGEST_COUNT = 2**53
 """Of decisions and rewards: no run comes near it, and counting on does not overflow."""
@@ -16,12 +18,21 @@ LARGEST_ESTIMATE = 1e200
 """Of θ-hat: times any feature that is taken it is finite."""
 
 
+def _carried(state: Any) -> Iterator[tuple[str, Any]]:
+    """The arrays of a state, and the parts of it that have any: not the numbers that were chosen, and no scratch."""
+    for name, value in state._asdict().items():
+        if isinstance(value, tuple):
+            if name != "work" and any(True for _ in _carried(value)):
+                yield name, value
+        elif isinstance(value, np.ndarray):
+            yield name, value
+
+
 def state_to_plain(state: Any) -> Plain:
     """A state as nested dicts and lists of numbers, which JSON keeps exactly."""
     return {
         name: state_to_plain(value) if isinstance(value, tuple) else value.tolist()
-        for name, value in state._asdict().items()
-        if value is not None  # a part that this form of the policy does not have
+        for name, value in _carried(state)
     }
 
 
@@ -35,7 +46,7 @@ def fill_state(state: Any, plain: Plain, path: str = "state") -> None:
 
 
 def _matched(state: Any, plain: Any, path: str) -> list[tuple[Any, Any]]:
-    fields = {name: value for name, value in state._asdict().items() if value is not None}
+    fields = dict(_carried(state))
     if not isinstance(plain, dict) or set(plain) != set(fields):
         got = ", ".join(sorted(map(str, plain))) if isinstance(plain, dict) else repr(plain)
         raise ValueError(f"{path} must have the fields {', '.join(sorted(fields))}, got {got}")
@@ -75,25 +86,25 @@ def _like(array: Any, values: Any, where: str) -> Any:
 
 
 def _check_estimator(estimator: Estimator, ridge: Any, path: str) -> None:
-    """Refuse what no rewards lead to from V = `ridge` times I, `ridge` of shape (dim,); 0 is one yet to be set."""
-    triangle = estimator.triangle
-    if not (np.tril(triangle) == np.eye(len(triangle))).all():
+    """Refuse what no rewards lead to from V = `ridge` times I, `ridge` like the weights; 0 is one yet to be set."""
+    if not _is_unit_upper(estimator.triangle):
         raise ValueError(f"{path}.triangle must be unit upper triangular")
     seen = estimator.rewards.item() > 0
     unset = not seen and not ridge.any() and not estimator.weights.any()
     if not unset and not ((estimator.weights > 0) & (estimator.weights >= ridge)).all():
         raise ValueError(f"{path}.weights must be > 0 and at least the ridge: V is not positive definite")
-    norms = [0.0 if unset else squared_norm(estimator, unit) for unit in np.eye(len(ridge))]
-    # V is at least νI, so these norms are at most 1/ν but for rounding, large where features differ in size.
-    if not max(norms) <= LARGEST_ESTIMATE:
-        raise ValueError(f"{path}.triangle must give V >= ridge: V is not positive definite")
-    theta = np.zeros(len(ridge))
-    write_theta(estimator, theta)
-    if not (np.abs(theta) <= LARGEST_ESTIMATE).all():
-        raise ValueError(f"{path}.targets must give an estimate of at most {LARGEST_ESTIMATE:g}")
-    sums = (estimator.residual, estimator.log_det_ratio, estimator.reward_scatter)
+    theta = np.zeros(ridge.shape[-1])
+    for block in each_block(estimator):
+        norms = [0.0 if unset else squared_norm(block, unit) for unit in np.eye(len(theta))]
+        # V is at least νI, so these norms are at most 1/ν but for rounding, large where features differ in size.
+        if not max(norms) <= LARGEST_ESTIMATE:
+            raise ValueError(f"{path}.triangle must give V >= ridge: V is not positive definite")
+        write_theta(block, theta)
+        if not (np.abs(theta) <= LARGEST_ESTIMATE).all():
+            raise ValueError(f"{path}.targets must give an estimate of at most {LARGEST_ESTIMATE:g}")
+    sums = (estimator.residual, estimator.log_det_ratio, estimator.reward_scatter, estimator.mass)
     if min(value.item() for value in sums) < 0:
-        raise ValueError(f"{path}.residual, log_det_ratio and reward_scatter must be >= 0")
+        raise ValueError(f"{path}.residual, log_det_ratio, reward_scatter and mass must be >= 0")
     if not seen and (
         estimator.targets.any()
         or estimator.reward_sum.item()
@@ -101,6 +112,13 @@ def _check_estimator(estimator: Estimator, ridge: Any, path: str) -> None:
         or estimator.reward_scatter.item()
     ):
         raise ValueError(f"{path}.targets must be 0 before the first reward")
+    if estimator.mass.item() > estimator.rewards.item():
+        raise ValueError(f"{path}.mass must be at most the number of rewards")
+
+
+def _is_unit_upper(triangle: Any) -> bool:
+    """Whether a triangle, or each of several, is one."""
+    return bool((np.tril(triangle) == np.eye(triangle.shape[-1])).all())
 
 
 NOT_NEGATIVE = (
@@ -123,7 +141,7 @@ def check_counts(state: Any) -> None:
         name = path.rpartition(".")[2]
         if name in NOT_NEGATIVE and (value < 0).any():
             raise ValueError(f"{path} must be >= 0")
-    step = fields.get("state.step")
+    step = fields.get("state.step", fields.get("state.regression.step"))
     explored, pulls = fields.get("state.explored"), fields.get("state.pulls")
     if step is not None and explored is not None and explored > step:
         raise ValueError("state.explored must be at most state.step")
@@ -143,39 +161,45 @@ def check_counts(state: Any) -> None:
 
 
 def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
-    for name, value in state._asdict().items():
+    for name, value in _carried(state):
         if isinstance(value, tuple):
             yield from _parts(value, f"{path}.{name}")
-        elif value is not None:
+        else:
             yield f"{path}.{name}", value
 
 
 def check_evidence(agent: Any) -> None:
     """Refuse rewards without a ridge that the estimator with one does not follow from."""
-    evidence = getattr(agent.state, "evidence", None)
-    if not isinstance(evidence, Evidence):
+    regression = getattr(agent.state, "regression", None)
+    if not isinstance(regression, Regression | Blocks) or regression.evidence is None:
         return
-    estimator: Estimator = agent.state.estimator
-    ridge, start, dim = evidence.ridge.item(), evidence.start.item(), len(evidence.weights)
-    if not (np.tril(evidence.triangle) == np.eye(dim)).all() or (evidence.weights < 0).any():
-        raise ValueError("state.evidence.triangle must be unit upper triangular, and its weights >= 0")
+    evidence, estimator = regression.evidence, regression.estimator
+    if regression.params.kept == 1.0 and estimator.mass.item() != estimator.rewards.item():
+        raise ValueError("state.regression.estimator.mass must be the number of rewards")
+    ridge, start, dim = evidence.ridge.item(), evidence.start.item(), evidence.weights.shape[-1]
+    if not _is_unit_upper(evidence.triangle) or (evidence.weights < 0).any():
+        raise ValueError(
+            "state.regression.evidence.triangle must be unit upper triangular, and its weights >= 0"
+        )
     if min(ridge, start, evidence.residual.item()) < 0 or (start > 0 and not 0 < ridge <= start):
         raise ValueError(
-            "state.evidence.ridge must be > 0 and at most state.evidence.start, its residual >= 0"
+            "state.regression.evidence.ridge must be > 0 and at most state.regression.evidence.start, its residual >= 0"
         )
     if (ridge > 0) != bool(estimator.weights.any()):
-        raise ValueError("state.evidence.ridge must be that of state.estimator")
+        raise ValueError("state.regression.evidence.ridge must be that of state.regression.estimator")
     if estimator.rewards.item() == 0 and (evidence.weights.any() or evidence.targets.any()):
-        raise ValueError("state.evidence.weights must be 0 before the first reward")
+        raise ValueError("state.regression.evidence.weights must be 0 before the first reward")
     if ridge == 0:
         return
-    other = make_estimator(dim, ridge)
-    replace_ridge(evidence, other, ridge, np.zeros(dim))
-    # Rounding shows where columns have offsets; a state of other rewards differs by far more.
-    if not np.isclose(
-        np.log(other.weights).sum(), np.log(estimator.weights).sum(), rtol=1e-3, atol=0.1 * dim
-    ):
-        raise ValueError("state.estimator must be that of state.evidence and its ridge")
+    for bare, block in zip(each_block(evidence), each_block(estimator), strict=True):
+        other = make_estimator(dim, ridge)
+        replace_ridge(bare, other, ridge, np.zeros(dim))
+        # Rounding shows where columns have offsets; a state of other rewards differs by far more.
+        found, kept = np.log(other.weights).sum(), np.log(block.weights).sum()
+        if not np.isclose(found, kept, rtol=1e-3, atol=0.1 * dim):
+            raise ValueError(
+                "state.regression.estimator must be that of state.regression.evidence and its ridge"
+            )
 
 
 def arrays_of(state: Any) -> list[Any]:
@@ -185,24 +209,29 @@ def arrays_of(state: Any) -> list[Any]:
 
 def check_tables(agent: Any) -> None:
     """Refuse tables of a table policy's agent that do not follow from its estimator."""
-    tables: Tables | None = getattr(agent.state, "tables", None)
-    if tables is None:
+    regression = getattr(agent.state, "regression", None)
+    if not isinstance(regression, TableRegression):
         return
-    estimator: Estimator = agent.state.estimator
+    tables = regression.tables
+    estimator: Estimator = agent.state.regression.estimator
     features = agent.table.features
     waiting = tables.waiting.item()
     if (tables.sq_norms < 0).any():
-        raise ValueError("state.tables.sq_norms must be >= 0")
+        raise ValueError("state.regression.tables.sq_norms must be >= 0")
     if waiting <= len(tables.directions):  # otherwise norms are computed anew, whatever they are
         rows = np.linalg.solve(estimator.triangle.T, features.reshape(-1, features.shape[2]).T)
         norms = (rows**2 / estimator.weights[:, None]).sum(axis=0).reshape(tables.sq_norms.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             taken = tables.sq_norms - ((features @ tables.directions[:waiting].T) ** 2).sum(axis=2)
         if not np.allclose(taken, norms, rtol=1e-4, atol=1e-6 * norms.max()):
-            raise ValueError("state.tables.sq_norms must be the norms that state.estimator gives")
+            raise ValueError(
+                "state.regression.tables.sq_norms must be the norms that state.regression.estimator gives"
+            )
     if waiting == 0:  # otherwise means are computed anew
         theta = np.zeros(features.shape[2])
         write_theta(estimator, theta)
         slack = 1e-6 * agent.table.feature_bound * float(np.linalg.norm(theta))
         if not np.allclose(tables.means, features @ theta, rtol=1e-4, atol=slack):
-            raise ValueError("state.tables.means must be the means that state.estimator gives")
+            raise ValueError(
+                "state.regression.tables.means must be the means that state.regression.estimator gives"
+            )

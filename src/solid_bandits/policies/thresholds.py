@@ -2,14 +2,8 @@
 
 import math
 
-from solid_bandits._compile import jit
-from solid_bandits.setting import Setting
-
-
-@jit
-def squared_width(setting: Setting, log_n: float, count: int) -> float:
-    """σ² (log count + d log log n), the logarithm of 0 read as 0: β_{t-1} at count t - 1, γ_t at count S_t."""
-    return setting.noise_std**2 * (math.log(max(count, 1)) + setting.dim * math.log(log_n))
+from solid_bandits._internal.compiling import jit
+from solid_bandits.core.setting import Setting
 
 
 @jit
@@ -19,12 +13,18 @@ def log_horizon(setting: Setting, step: int) -> float:
 
 
 @jit
+def squared_width(setting: Setting, noise_std: float, step: int, count: int) -> float:
+    """σ² (log count + d log log n), the logarithm of 0 read as 0: β_{t-1} at count t - 1, γ_t at count S_t."""
+    return noise_std**2 * (math.log(max(count, 1)) + setting.dim * math.log(log_horizon(setting, step)))
+
+
+@jit
 def exploitation_threshold(setting: Setting, step: int) -> float:
     """β_{t-1} = σ² (log(t-1) + d log log n) at t = `step`."""
-    return squared_width(setting, log_horizon(setting, step), step - 1)
+    return squared_width(setting, setting.noise_std, step, step - 1)
 
 
 @jit
 def confidence_width(setting: Setting, step: int, explored: int) -> float:
     """γ_t = σ² (log s + d log log n), s exploring rounds counted with this one."""
-    return squared_width(setting, log_horizon(setting, step), explored)
+    return squared_width(setting, setting.noise_std, step, explored)

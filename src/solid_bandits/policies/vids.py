@@ -5,27 +5,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit, jit_apart
-from solid_bandits._types import Bools, Floats, Ints, Words
-from solid_bandits.estimation.arms import ThetaWork, best_available, count_available, make_theta_work
-from solid_bandits.estimation.estimator import Estimator, write_theta
-from solid_bandits.estimation.evidence import Evidence
-from solid_bandits.estimation.noise import degrees_of_freedom, noise_deviation
-from solid_bandits.estimation.ridges import EVIDENCE, check_ridge, make_ridge, meet, take_in
-from solid_bandits.linalg.vectors import dot
-from solid_bandits.policies.contract import DecisionPolicy, register
-from solid_bandits.policies.lints import sample_theta
-from solid_bandits.policies.mixture import Hull, best_mixture, make_hull, put_in
-from solid_bandits.setting import Setting
-from solid_bandits.stream import uniform
-
-
-class VIDSParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
-
-    ridge: Any
-    """Of `ridges`."""
+from solid_bandits._internal.compiling import jit, jit_apart
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Bools, Floats, Ints, Words
+from solid_bandits.core.randomness import uniform
+from solid_bandits.core.setting import Setting
+from solid_bandits.estimation.arms import count_available
+from solid_bandits.estimation.linalg.vectors import dot
+from solid_bandits.estimation.regression import (
+    EVIDENCE,
+    best_estimated,
+    best_of_model,
+    draw_model,
+    first_coefficient,
+    noise_deviation,
+    observe_offer,
+    value,
+)
+from solid_bandits.policies.contract import register
+from solid_bandits.policies.facts import Facts
+from solid_bandits.policies.mixture import Hull, best_mixture, make_hull, put_in, write_mixture
+from solid_bandits.policies.regression_policy import Change, RegressionPolicy
 
 
 class Memory(NamedTuple):
@@ -40,56 +40,49 @@ class Memory(NamedTuple):
 
 
 class VIDSState(NamedTuple):
-    """All that VIDS carries."""
+    """State of VIDS."""
 
-    estimator: Estimator
-    evidence: Evidence | None
+    regression: Any
     memory: Memory
-    step: Ints
-    """t: decisions made, shape ()."""
-    stream: Words
+    rng: Words
 
 
 class VIDSWork(NamedTuple):
     """Scratch; nothing is carried in it."""
 
-    estimates: ThetaWork
     models: Floats
-    """The samples of θ, shape (samples, dim)."""
+    """The samples of θ, shape (samples, coefficients)."""
     mean: Floats
-    """Of the samples, shape (dim,)."""
+    """Of the samples, shape (coefficients,)."""
     winners: Ints
     """Arms that are best in some sample, shape (samples,)."""
     counts: Ints
     """In how many, shape (samples,)."""
     sums: Floats
-    """Of those samples, shape (samples, dim)."""
+    """Of those samples, shape (samples, coefficients)."""
     covariance: Floats
-    """L, that of the mean of θ given which arm is best, shape (dim, dim)."""
+    """L, that of the mean of θ given which arm is best, within the block of each row: shape (coefficients, width)."""
     hull: Hull
-    stream: Words
 
 
 class VIDSAgent(NamedTuple):
-    """VIDS at work."""
+    """Compiled form of VIDS."""
 
-    params: VIDSParams
     setting: Setting
     state: VIDSState
     work: VIDSWork
 
 
 @jit
-def draw_models(agent: VIDSAgent, stream: Words) -> None:
+def draw_models(agent: VIDSAgent) -> None:
     """Write samples from the posterior, and their mean."""
-    state, work, noise_std = agent.state, agent.work, agent.setting.noise_std
-    spread = noise_deviation(noise_std, state.estimator)
-    degrees = degrees_of_freedom(noise_std, state.estimator)
+    state, work = agent.state, agent.work
+    spread = noise_deviation(state.regression)
     count, dim = work.models.shape
     for i in range(dim):
         work.mean[i] = 0.0
     for m in range(count):
-        sample_theta(state.estimator, spread, degrees, work.models[m], stream)
+        draw_model(state.regression, spread, work.models[m], state.rng)
         for i in range(dim):
             work.mean[i] += work.models[m, i]
     for i in range(dim):
@@ -116,39 +109,43 @@ def add_winner(work: VIDSWork, found: int, winner: int, model: int) -> int:
 @jit
 def add_covariance(work: VIDSWork, found: int) -> None:
     """L += Σ p (μ - mean) (μ - mean)ᵀ over the winners, p the share of the samples that one wins, μ their mean."""
-    dim = work.mean.shape[0]
+    coefficients, width = work.covariance.shape
     for slot in range(found):
         count, centre = work.counts[slot], work.sums[slot]
-        for i in range(dim):
+        for i in range(coefficients):
             centre[i] = centre[i] / count - work.mean[i]
         share = count / work.models.shape[0]
-        for i in range(dim):
-            for j in range(dim):
-                work.covariance[i, j] += share * centre[i] * centre[j]
+        for first in range(0, coefficients, width):
+            own = centre[first : first + width]
+            for i in range(width):
+                scaled, line = share * own[i], work.covariance[first + i]
+                for j in range(width):
+                    line[j] += scaled * own[j]
 
 
 @jit
-def information_of(covariance: Floats, features: Floats) -> float:
+def information_of(regression: Any, covariance: Floats, features: Floats) -> float:
     """φᵀLφ, the variance of the mean reward given which arm is best."""
-    total = 0.0
-    for i in range(features.shape[0]):
-        total += features[i] * dot(covariance[i], features)
+    total, width, first = 0.0, covariance.shape[1], first_coefficient(regression, features)
+    own = features[features.shape[0] - width :]
+    for i in range(width):
+        total += own[i] * dot(covariance[first + i], own)
     return max(total, 0.0)
 
 
 @jit
-def best_of_rows(memory: Memory, first: int, last: int, model: Floats) -> int:
+def best_of_rows(regression: Any, memory: Memory, first: int, last: int, model: Floats) -> int:
     """The row with the largest φᵀθ among those of one decision."""
     best, largest = first, -np.inf
     for row in range(first, last):
-        value = dot(memory.rows[row], model)
-        if value > largest:
-            best, largest = row, value
+        found = value(regression, memory.rows[row], model)
+        if found > largest:
+            best, largest = row, found
     return best
 
 
 @jit
-def add_remembered(memory: Memory, work: VIDSWork) -> None:
+def add_remembered(regression: Any, memory: Memory, work: VIDSWork) -> None:
     """Add to L those of the decisions in memory."""
     first = 0
     while first < memory.owners.shape[0]:
@@ -158,7 +155,8 @@ def add_remembered(memory: Memory, work: VIDSWork) -> None:
         if memory.owners[first] > 0:
             found = 0
             for m in range(work.models.shape[0]):
-                found = add_winner(work, found, best_of_rows(memory, first, last, work.models[m]), m)
+                best = best_of_rows(regression, memory, first, last, work.models[m])
+                found = add_winner(work, found, best, m)
             add_covariance(work, found)
         first = last
 
@@ -190,22 +188,18 @@ def remember(memory: Memory, arms: Floats, available: Bools, step: int) -> None:
 
 
 @jit_apart
-def weigh(agent: VIDSAgent, arms: Floats, available: Bools, stream: Words) -> tuple[int, int, float]:
-    """The mixture of least squared regret per information, given the samples that `stream` gives.
-
-    Two arms, and the probability of the second.
-    """
-    work, memory = agent.work, agent.state.memory
-    draw_models(agent, stream)
-    dim = work.mean.shape[0]
-    for i in range(dim):
-        for j in range(dim):
+def weigh(agent: VIDSAgent, arms: Floats, available: Bools) -> tuple[int, int, float]:
+    """The mixture of least squared regret per information by new samples: two arms, and the second's probability."""
+    work, regression, memory = agent.work, agent.state.regression, agent.state.memory
+    draw_models(agent)
+    for i in range(work.covariance.shape[0]):
+        for j in range(work.covariance.shape[1]):
             work.covariance[i, j] = 0.0
-    add_remembered(memory, work)
+    add_remembered(regression, memory, work)
     found, ideal = 0, 0.0
     for m in range(work.models.shape[0]):
-        winner = best_available(arms, available, work.models[m])
-        ideal += dot(arms[winner], work.models[m])
+        winner = best_of_model(regression, arms, available, work.models[m])
+        ideal += value(regression, arms[winner], work.models[m])
         found = add_winner(work, found, winner, m)
     if found == 1:  # the samples agree
         return work.winners[0], work.winners[0], 0.0
@@ -214,61 +208,29 @@ def weigh(agent: VIDSAgent, arms: Floats, available: Bools, stream: Words) -> tu
     corners = 0
     for arm in range(arms.shape[0]):
         if available[arm]:
-            regret = max(ideal - dot(arms[arm], work.mean), 0.0)
-            information = information_of(work.covariance, arms[arm])
+            regret = max(ideal - value(regression, arms[arm], work.mean), 0.0)
+            information = information_of(regression, work.covariance, arms[arm])
             corners = put_in(work.hull, corners, arm, regret, information)
     return best_mixture(work.hull, corners)
 
 
 @jit
-def act(agent: VIDSAgent, arms: Floats, available: Bools) -> tuple[int, bool]:
-    """One of the two arms; an exploring round is one in which this is not the greedy arm."""
-    state, estimates = agent.state, agent.work.estimates
-    meet(agent.params.ridge, state.estimator, state.evidence, arms, available, estimates.vector)
-    state.step[()] += 1
-    first, second, chance = weigh(agent, arms, available, state.stream)
-    remember(state.memory, arms, available, state.step.item())
-    arm = second if uniform(state.stream) < chance else first
-    write_theta(state.estimator, estimates.theta)
-    return arm, arm != best_available(arms, available, estimates.theta)
+def act(agent: VIDSAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
+    """One of the two arms, whose probabilities, given the samples, are exact; exploring if it is not the greedy arm."""
+    regression, memory, rng = agent.state
+    observe_offer(regression, arms, available)
+    first, second, chance = weigh(agent, arms, available)
+    write_mixture(out, first, second, chance)
+    remember(memory, arms, available, regression.step.item())
+    arm = second if uniform(rng) < chance else first
+    return arm, arm != best_estimated(regression, arms, available)
 
 
-@jit
-def update(agent: VIDSAgent, features: Floats, reward: float) -> None:
-    """Take in a reward."""
-    state, work = agent.state, agent.work.estimates
-    take_in(
-        agent.params.ridge,
-        state.estimator,
-        state.evidence,
-        agent.setting.noise_std,
-        features,
-        reward,
-        work.vector,
-        work.gains,
-    )
-
-
-@jit
-def probabilities(agent: VIDSAgent, arms: Floats, available: Bools, out: Floats) -> bool:
-    """Those of the two arms, given the samples that `act` is going to draw."""
-    state, work = agent.state, agent.work
-    meet(agent.params.ridge, state.estimator, state.evidence, arms, available, work.estimates.vector)
-    for word in range(4):
-        work.stream[word] = state.stream[word]
-    first, second, chance = weigh(agent, arms, available, work.stream)
-    for arm in range(out.shape[0]):
-        out[arm] = 0.0
-    out[first] += 1.0 - chance
-    out[second] += chance
-    return True
-
-
-register(VIDSAgent, act, update, probabilities)
+register(VIDSAgent, act)
 
 
 @dataclass(frozen=True)
-class VIDS(DecisionPolicy):
+class VIDS(RegressionPolicy):
     """Draw one of two arms, mixed so that (expected regret)² per information about the best arm is least.
 
     Of samples of θ from the posterior, arm a is best in the share p(a), with mean μ(a) there. An arm's expected regret
@@ -294,36 +256,50 @@ class VIDS(DecisionPolicy):
     Algorithm 6.
     """
 
-    samples: int = 500
-    memory: int = 0
-    ridge: float | str = EVIDENCE
+    facts = Facts(
+        name="vids",
+        label="VIDS",
+        line="mixes two arms so that expected regret² per information about the best arm is least, by samples",
+        optimality="none; Bayesian bound",
+        exploration="information",
+        reference="Russo and Van Roy 2018",
+        cost=(40.0, 0.0, 0.5),
+    )
 
-    def __post_init__(self) -> None:
-        _check.integer("samples", self.samples, least=2, most=10**6)
-        _check.integer("memory", self.memory, least=0, most=10**6)
-        check_ridge(self.ridge)
+    samples: int = parameter(500, least=2, most=10**6)
+    memory: int = parameter(0, least=0, most=10**6)
+    ridge: float | str = parameter(EVIDENCE, above=0, word=EVIDENCE)
 
-    def start(self, setting: Setting, stream: Words) -> VIDSAgent:
-        """A new agent that draws its models and arms from `stream`."""
-        dim, samples = setting.dim, int(self.samples)
-        ridge, estimator, evidence = make_ridge(self.ridge, dim)
-        memory = Memory(np.zeros((self.memory, dim)), np.zeros(self.memory, dtype=np.int64), np.array(0))
-        state = VIDSState(estimator, evidence, memory, np.array(0), stream)
+    def microseconds(self, pairs: int, dim: int) -> float:
+        """In proportion to the samples."""
+        return super().microseconds(pairs, dim) * self.samples / 500
+
+    def start(self, setting: Setting, rng: Words) -> VIDSAgent:
+        """A new agent that draws its models and arms from `rng`."""
+        size, samples = setting.coefficients, int(self.samples)
+        memory = Memory(
+            np.zeros((self.memory, setting.dim)), np.zeros(self.memory, dtype=np.int64), np.array(0)
+        )
+        state = VIDSState(self.make_regression(setting), memory, rng)
         work = VIDSWork(
-            estimates=make_theta_work(dim),
-            models=np.zeros((samples, dim)),
-            mean=np.zeros(dim),
+            models=np.zeros((samples, size)),
+            mean=np.zeros(size),
             winners=np.zeros(samples, dtype=np.int64),
             counts=np.zeros(samples, dtype=np.int64),
-            sums=np.zeros((samples, dim)),
-            covariance=np.zeros((dim, dim)),
+            sums=np.zeros((samples, size)),
+            covariance=np.zeros((size, setting.width)),
             hull=make_hull(),
-            stream=np.zeros(4, dtype=np.uint64),
         )
-        return VIDSAgent(VIDSParams(ridge), setting, state, work)
+        return VIDSAgent(setting, state, work)
+
+    def carry(self, state: VIDSState, change: Change) -> VIDSState:
+        """Return the state after a change of columns, blocks or coordinates; arms in memory change with them."""
+        rows, owners, place = state.memory
+        memory = Memory(change.rows(rows.copy()), owners.copy(), place.copy())
+        return VIDSState(change.regression(state.regression), memory, state.rng.copy())
 
     def check_state(self, agent: VIDSAgent) -> None:
         """Refuse a memory that no decisions leave."""
-        memory, step = agent.state.memory, agent.state.step.item()
+        memory, step = agent.state.memory, agent.state.regression.step.item()
         if memory.place.item() > self.memory or (memory.owners > step).any():
             raise ValueError("state.memory must have rows of decisions that were made, and a place within it")

@@ -9,12 +9,12 @@ import math
 
 import numpy as np
 
-from solid_bandits._compile import jit
-from solid_bandits._types import Floats
-from solid_bandits.estimation.estimator import write_theta
-from solid_bandits.estimation.tables import bring_up_to_date, observe_pair
-from solid_bandits.linalg.vectors import dot
-from solid_bandits.policies.contract import register
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.types import Floats
+from solid_bandits.estimation.linalg.vectors import dot
+from solid_bandits.estimation.regression import observe_reward, write_theta
+from solid_bandits.estimation.tables import bring_up_to_date
+from solid_bandits.policies.contract import register, write_certain
 from solid_bandits.policies.solid.confidence import threshold, width
 from solid_bandits.policies.solid.constraint import optimistic_gradient
 from solid_bandits.policies.solid.drawing import draw, draw_probabilities
@@ -28,17 +28,20 @@ LEAST_EXPONENT = -745.2
 
 @jit
 def must_explore(agent: SolidAgent, context: int, step: int) -> bool:
-    """Whether some model within β_{t-1} has another optimal arm. Leaves θ-hat in `work.tables.theta`."""
-    params = agent.params
-    write_theta(agent.state.estimator, agent.work.tables.theta)
+    """Whether some model within β_{t-1} has another optimal arm. Leaves θ-hat in `regression.work.theta`."""
+    params, regression = agent.params, agent.state.regression
+    write_theta(regression, regression.work.theta)
     # Alg. 1: if inf_{θ'} ‖θ-tilde_{t-1} - θ'‖²_{V_{t-1}} > β_{t-1}
     limit = params.threshold_scale * threshold(params.confidence, agent.setting, step)
     return not statistic(params.test, agent, context, limit) > limit
 
 
 @jit
-def act(agent: SolidAgent, context: int) -> tuple[int, bool]:
-    """Choose an arm in context X_t, and step the solution if the round explores."""
+def act(agent: SolidAgent, context: int, out: Floats | None) -> tuple[int, bool]:
+    """Choose an arm in context X_t, and step the solution if the round explores.
+
+    Its distribution is ω_t(X_t, ·) where the round explores, else 1 on the best arm.
+    """
     state = agent.state
     # Alg. 1: Receive context X_t ~ ρ
     step = state.step.item() + 1
@@ -46,9 +49,12 @@ def act(agent: SolidAgent, context: int) -> tuple[int, bool]:
     if not explores:
         # Alg. 1: Exploitation Step: A_t ← argmax_a μ_{θ-tilde_{t-1}}(X_t, a)
         arm = best_estimated_arm(state.projected, agent, context)
+        write_certain(out, arm)
     else:
         # Alg. 1: Set S_t ← S_{t-1} + 1
         state.explored[()] += 1
+        if out is not None:
+            draw_probabilities(agent.params.drawing, state, context, out)
         # Alg. 1: Exploration Step: Sample arm: A_t ~ ω_t(X_t, ·)
         arm = draw(agent.params.drawing, state, context)
         # Alg. 1: Update Solution
@@ -64,7 +70,7 @@ def update_solution(agent: SolidAgent, step: int) -> None:
     """A primal-dual step with the confidence, normalisation and step sizes of now; then the phase stopping test."""
     params, state = agent.params, agent.state
     phases, phase = params.phases, state.phase.item()
-    bring_up_to_date(state.estimator, state.tables, agent.table, agent.work.tables)
+    bring_up_to_date(state.regression, agent.table)
     primal_dual_step(
         agent,
         width(params.confidence, agent.setting, step, state.explored.item()),
@@ -139,23 +145,9 @@ def update(agent: SolidAgent, context: int, arm: int, reward: float) -> None:
     """Take in the outcome Y_t."""
     state = agent.state
     # Alg. 1: Update V_t, U_t, θ-hat_t using X_t, A_t, Y_t
-    features = agent.table.features[context, arm]
-    observe_pair(state.estimator, state.tables, agent.work.tables, features, reward)
+    observe_reward(state.regression, agent.table.features[context, arm], reward, 0)
     # Alg. 1: Set θ-tilde_t := argmin_{θ ∈ Θ ∩ C_t} ‖θ - θ-hat_t‖_{V_t}
     project(state.projected, agent)
 
 
-@jit
-def probabilities(agent: SolidAgent, context: int, out: Floats) -> bool:
-    """ω_t(X_t, ·) if the round is to explore, else 1 on the best arm."""
-    state = agent.state
-    if must_explore(agent, context, state.step.item() + 1):
-        draw_probabilities(agent.params.drawing, state, context, out)
-    else:
-        for arm in range(out.shape[0]):
-            out[arm] = 0.0
-        out[best_estimated_arm(state.projected, agent, context)] = 1.0
-    return True
-
-
-register(SolidAgent, act, update, probabilities)
+register(SolidAgent, act, update)

@@ -3,11 +3,11 @@
 import math
 from typing import NamedTuple
 
-from solid_bandits import confidence
-from solid_bandits._compile import jit
-from solid_bandits._dispatch import by_type, variant
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.dispatch import by_type, variant
+from solid_bandits.core.setting import Setting
+from solid_bandits.estimation import confidence
 from solid_bandits.policies import thresholds
-from solid_bandits.setting import Setting
 
 
 @by_type

@@ -12,12 +12,12 @@ How the bonus in g_t is to be read is open:
 
 import math
 
-from solid_bandits._compile import jit
-from solid_bandits._types import Floats
-from solid_bandits.linalg.vectors import dot, inner_products
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.types import Floats
+from solid_bandits.core.setting import Setting
+from solid_bandits.estimation.linalg.vectors import dot, inner_products
 from solid_bandits.policies.solid.search import find_closest
 from solid_bandits.policies.solid.state import Bonus, Projected, SolidAgent
-from solid_bandits.setting import Setting
 
 BONUSES = ("theorem", "plain", "local", "none")
 
@@ -59,7 +59,7 @@ def write_weights(agent: SolidAgent) -> None:
 def write_bonuses(agent: SolidAgent, width: float) -> None:
     """Write √γ ‖φ(x,a)‖_{V^-1}, the optimism in f_t and in g_t, into `work.bonuses`."""
     bonuses = agent.work.bonuses
-    sq_norms = agent.state.tables.sq_norms.reshape(-1)
+    sq_norms = agent.state.regression.tables.sq_norms.reshape(-1)
     root_width = math.sqrt(width)
     for pair in range(bonuses.shape[0]):
         bonuses[pair] = root_width * math.sqrt(max(sq_norms[pair], 0.0))
@@ -87,7 +87,7 @@ def optimistic_gradient(
     """
     params, setting, state, work = agent.params, agent.setting, agent.state, agent.work
     weights, bonuses, information, gradient = work.weights, work.bonuses, work.information, work.gradient
-    table = state.tables.means if projected is None else projected.means
+    table = state.regression.tables.means if projected is None else projected.means
     means = table.reshape(-1)
     multiplier = state.multiplier.item()
     constant, local, square = params.bonus

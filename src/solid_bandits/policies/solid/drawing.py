@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit
-from solid_bandits._dispatch import by_type, variant
-from solid_bandits._types import Floats
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.dispatch import by_type, variant
+from solid_bandits._internal.types import Floats
+from solid_bandits.core.randomness import choose
 from solid_bandits.policies.solid.state import SolidState
-from solid_bandits.stream import choose
 
 
 @by_type
@@ -32,7 +32,7 @@ class Sampling(NamedTuple):
 
 @jit
 def _sample(drawing: Sampling, state: SolidState, context: int) -> int:
-    return choose(state.omega[context], state.stream)
+    return choose(state.omega[context], state.rng)
 
 
 @jit

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._types import Plain, Words
-from solid_bandits.alternatives.pruned import make_bounds
-from solid_bandits.estimation.tables import make_table_estimates
-from solid_bandits.linalg.vectors import BLOCK, aligned_zeros
+from solid_bandits._internal import checks
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Plain, Words
+from solid_bandits.core.setting import Setting, Table
+from solid_bandits.estimation.linalg.vectors import BLOCK, aligned_zeros
+from solid_bandits.estimation.tables import make_table_regression
+from solid_bandits.planning.pruned import make_bounds
 from solid_bandits.policies.contract import TablePolicy, require_bound
+from solid_bandits.policies.facts import Facts
 from solid_bandits.policies.solid.algorithm import must_explore
 from solid_bandits.policies.solid.confidence import OfTheorem, WithoutConstants, threshold
 from solid_bandits.policies.solid.constraint import BONUSES, make_bonus
@@ -19,14 +22,7 @@ from solid_bandits.policies.solid.drawing import DRAWINGS
 from solid_bandits.policies.solid.exploitation import TEST_CONTEXTS, TESTS, BoundedRatio, statistic
 from solid_bandits.policies.solid.schedule import SCHEDULES, make_phases
 from solid_bandits.policies.solid.search import MANY_PAIRS, EveryPair, FewOfMany, InBall
-from solid_bandits.policies.solid.state import (
-    Projected,
-    SolidAgent,
-    SolidParams,
-    SolidState,
-    SolidWork,
-)
-from solid_bandits.setting import Setting, Table
+from solid_bandits.policies.solid.state import Projected, SolidAgent, SolidParams, SolidState, SolidWork
 
 FORMS = ("experiments", "theorem")
 
@@ -75,43 +71,47 @@ class Solid(TablePolicy):
         Solid(z0=8.0, initial_multiplier=50.0, ...)
     """
 
-    z0: float = 1.0
-    initial_multiplier: float = 0.0
-    max_multiplier: float = 1000.0
-    policy_step: float = 1.0
-    multiplier_step: float = 0.5
-    bonus: str = "local"
-    threshold_scale: float = 1.0
-    ridge: float | None = 1.0
-    schedule: str = "exp-exp"
-    reset_at_phase: bool = False
-    drawing: str = "sampling"
-    test: str = "likelihood-ratio"
-    test_contexts: str = "last"
-    form: str = "experiments"
+    facts = Facts(
+        name="solid",
+        label="SOLID",
+        line="optimistic primal-dual steps on the lower bound's Lagrangian; draws arms from the policy they learn",
+        optimality="constant; finite-time bound",
+        exploration="optimism",
+        test="likelihood ratio",
+        reference="Tirinzoni et al. 2020",
+        cost=(0.2, 0.006, 0.0001),
+    )
+
+    z0: float = parameter(1.0, above=0)
+    initial_multiplier: float = parameter(0.0, least=0)
+    max_multiplier: float = parameter(1000.0, least=0)
+    policy_step: float = parameter(1.0, least=0)
+    multiplier_step: float = parameter(0.5, least=0)
+    bonus: str = parameter("local", choices=BONUSES)
+    threshold_scale: float = parameter(1.0, least=0)
+    ridge: float | None = parameter(1.0, above=0, none=True)
+    schedule: str = parameter("exp-exp", choices=SCHEDULES)
+    reset_at_phase: bool = parameter(False)
+    drawing: str = parameter("sampling", choices=DRAWINGS)
+    test: str = parameter("likelihood-ratio", choices=TESTS)
+    test_contexts: str = parameter("last", choices=TEST_CONTEXTS)
+    form: str = parameter("experiments", choices=FORMS)
 
     def __post_init__(self) -> None:
-        _check.positive("z0", self.z0)
-        most = _check.not_negative("max_multiplier", self.max_multiplier)
-        _check.number("initial_multiplier", self.initial_multiplier, least=0, most=most)
-        for name in ("policy_step", "multiplier_step", "threshold_scale"):
-            _check.not_negative(name, getattr(self, name))
-        if self.ridge is not None:
-            _check.positive("ridge", self.ridge)
-        _check.switch("reset_at_phase", self.reset_at_phase)
-        _check.choice("bonus", self.bonus, BONUSES)
-        _check.choice("schedule", self.schedule, SCHEDULES)
-        _check.choice("drawing", self.drawing, DRAWINGS)
-        _check.choice("test", self.test, TESTS)
-        _check.choice("test_contexts", self.test_contexts, TEST_CONTEXTS)
-        _check.choice("form", self.form, FORMS)
+        super().__post_init__()
+        checks.number("initial_multiplier", self.initial_multiplier, least=0, most=self.max_multiplier)
         if self.form == "theorem" and self.test == "oam":
             raise ValueError("test must be 'likelihood-ratio' with form='theorem', got 'oam'")
 
     @classmethod
+    def usual(cls, kind: str, n_arms: int) -> "Solid":
+        """The paper has two sets of parameters: one for the toy, one for everything else it plays."""
+        return cls() if kind == "toy" else cls.paper_random(n_arms)
+
+    @classmethod
     def paper_random(cls, n_arms: int) -> "Solid":
         """The parameters of the paper's random problems and of Jester: z_0 is the number of arms, λ_1 = 50."""
-        return cls(z0=float(_check.integer("n_arms", n_arms, least=1)), initial_multiplier=50.0)
+        return cls(z0=float(checks.integer("n_arms", n_arms, least=1)), initial_multiplier=50.0)
 
     @classmethod
     def theory(cls, max_multiplier: float, z0: float = 1.0) -> "Solid":
@@ -156,7 +156,7 @@ class Solid(TablePolicy):
     def _ridge(self, table: Table) -> float:
         return max(table.feature_bound**2, 1.0) if self.ridge is None else float(self.ridge)
 
-    def start(self, setting: Setting, table: Table, stream: Words) -> SolidAgent:
+    def start(self, setting: Setting, table: Table, rng: Words) -> SolidAgent:
         """A new agent: ω_1 uniform, V_0 = νI, U_0 = 0, S_0 = 0, phase 0 (the first lines of Algorithm 1)."""
         theorem = self.form == "theorem"
         if theorem or self.bonus == "theorem":
@@ -164,10 +164,8 @@ class Solid(TablePolicy):
         n_contexts, n_arms, dim = table.features.shape
         pairs = n_contexts * n_arms
         params = self.compiled_params(setting, table)
-        estimator, tables, tables_work = make_table_estimates(table, self._ridge(table))
         state = SolidState(
-            estimator=estimator,
-            tables=tables,
+            regression=make_table_regression(table, setting.noise_std, self._ridge(table)),
             step=np.array(0),
             explored=np.array(0),
             context_counts=np.zeros(n_contexts, dtype=np.int64),
@@ -178,11 +176,10 @@ class Solid(TablePolicy):
             pulls=np.zeros((n_contexts, n_arms), dtype=np.int64),
             phase=np.array(0),
             phase_start=np.array(0),
-            stream=stream,
+            rng=rng,
             projected=Projected(np.zeros(dim), np.zeros((n_contexts, n_arms))) if theorem else None,
         )
         work = SolidWork(
-            tables=tables_work,
             weights=np.zeros(pairs),
             bonuses=np.zeros(pairs),
             chosen=np.zeros(pairs, dtype=np.int64),
@@ -247,7 +244,7 @@ def theory_multiplier(
     """
     for name, value, kind in (("setting", setting, Setting), ("table", table, Table)):
         if not isinstance(value, kind):
-            raise ValueError(f"{name} must be a {kind.__name__}, got {_check.short(value)}")
+            raise ValueError(f"{name} must be a {kind.__name__}, got {checks.short(value)}")
     require_bound("theory_multiplier", setting)
     n_contexts = table.features.shape[0]
     if least_context_prob is None and n_contexts > 1:
@@ -255,7 +252,7 @@ def theory_multiplier(
             f"least_context_prob must be a lower bound on the probabilities of the {n_contexts} contexts, got None"
         )
     least_prob = 1.0 if least_context_prob is None else least_context_prob
-    gap = _check.number("least_gap", least_gap, above=0)
-    prob = _check.number("least_context_prob", least_prob, above=0, most=1)
+    gap = checks.number("least_gap", least_gap, above=0)
+    prob = checks.number("least_context_prob", least_prob, above=0, most=1)
     z_min = 8.0 * setting.noise_std**2 * setting.dim / (prob * gap**2)
     return 2.0 * setting.theta_bound * table.feature_bound * z_min

@@ -3,11 +3,12 @@
 `projected` is None in the experiments' form: numba then compiles the short branch alone.
 """
 
-from solid_bandits._compile import jit
-from solid_bandits.alternatives.ball import ball_projection, closest_in_ball
-from solid_bandits.alternatives.closest import closest_alternative
-from solid_bandits.estimation.estimator import write_gram, write_theta
-from solid_bandits.linalg.vectors import best_arm, inner_products
+from solid_bandits._internal.compiling import jit
+from solid_bandits.estimation.estimator import write_gram
+from solid_bandits.estimation.linalg.vectors import best_arm, inner_products
+from solid_bandits.estimation.regression import write_theta
+from solid_bandits.planning.ball import ball_projection, closest_in_ball
+from solid_bandits.planning.closest import closest_alternative
 from solid_bandits.policies.identification import best_of_rows
 from solid_bandits.policies.solid.confidence import threshold
 from solid_bandits.policies.solid.state import Projected, SolidAgent
@@ -15,9 +16,9 @@ from solid_bandits.policies.solid.state import Projected, SolidAgent
 
 @jit
 def best_estimated_arm(projected: Projected | None, agent: SolidAgent, context: int) -> int:
-    """argmax_a μ_{θ-tilde}(x, a); θ-hat is in `work.tables.theta`."""
+    """argmax_a μ_{θ-tilde}(x, a); θ-hat is in `regression.work.theta`."""
     if projected is None:
-        return best_of_rows(agent.table.features[context], agent.work.tables.theta)
+        return best_of_rows(agent.table.features[context], agent.state.regression.work.theta)
     return best_arm(projected.means[context])
 
 
@@ -29,12 +30,13 @@ def project(projected: Projected | None, agent: SolidAgent) -> None:
     the intersection, or there is none and θ-tilde stays what it was.
     """
     if projected is not None:
-        params, setting, work = agent.params, agent.setting, agent.work
+        params, setting, work, regression = agent.params, agent.setting, agent.work, agent.state.regression
         step = agent.state.step.item()
         limit = params.threshold_scale * threshold(params.confidence, setting, step + 1)
-        write_theta(agent.state.estimator, work.tables.theta)
-        write_gram(agent.state.estimator, work.gram)
-        distance = ball_projection(work.gram, work.tables.theta, setting.theta_bound, projected.theta, limit)
+        theta = regression.work.theta
+        write_theta(regression, theta)
+        write_gram(regression.estimator, work.gram)
+        distance = ball_projection(work.gram, theta, setting.theta_bound, projected.theta, limit)
         if distance <= limit:
             inner_products(agent.table.columns, projected.theta, projected.means.reshape(-1))
 
@@ -45,7 +47,7 @@ def bounded_statistic(agent: SolidAgent, only: int) -> float:
     work, projected = agent.work, agent.state.projected
     assert projected is not None  # this is the theorems' form
     means = projected.means
-    write_gram(agent.state.estimator, work.gram)
+    write_gram(agent.state.regression.estimator, work.gram)
     closest_alternative(
         agent.table.columns, means, work.gram, work.factor, work.columns, work.norms, work.delta
     )

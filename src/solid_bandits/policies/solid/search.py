@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from solid_bandits._compile import jit
-from solid_bandits._dispatch import by_type, variant
-from solid_bandits._types import Floats
-from solid_bandits.alternatives.ball import closest_in_ball
-from solid_bandits.alternatives.closest import closest_alternative
-from solid_bandits.alternatives.pruned import pruned_alternative
-from solid_bandits.linalg.gram import sparse_weighted_gram, weighted_gram
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.dispatch import by_type, variant
+from solid_bandits._internal.types import Floats
+from solid_bandits.estimation.linalg.gram import sparse_weighted_gram, weighted_gram
+from solid_bandits.planning.ball import closest_in_ball
+from solid_bandits.planning.closest import closest_alternative
+from solid_bandits.planning.pruned import pruned_alternative
 from solid_bandits.policies.solid.state import SolidAgent
 
 MANY_PAIRS = 512

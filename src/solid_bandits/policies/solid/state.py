@@ -2,11 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.alternatives.pruned import Bounds
-from solid_bandits.estimation.estimator import Estimator
-from solid_bandits.estimation.tables import Tables, TablesWork
-from solid_bandits.setting import Setting, Table
+from solid_bandits._internal.types import Floats, Ints, Words
+from solid_bandits.core.setting import Setting, Table
+from solid_bandits.estimation.tables import TableRegression
+from solid_bandits.planning.pruned import Bounds
 
 
 class Phases(NamedTuple):
@@ -64,10 +63,9 @@ class Projected(NamedTuple):
 
 
 class SolidState(NamedTuple):
-    """All that SOLID carries from one step to the next."""
+    """State of SOLID."""
 
-    estimator: Estimator
-    tables: Tables
+    regression: TableRegression
     step: Ints
     """t: decisions made, shape ()."""
     explored: Ints
@@ -88,7 +86,7 @@ class SolidState(NamedTuple):
     """K_t, shape ()."""
     phase_start: Ints
     """S at the end of the previous phase, shape ()."""
-    stream: Words
+    rng: Words
     projected: Projected | None
     """θ-tilde, in the theorems' form; in the experiments' it is θ-hat."""
 
@@ -96,7 +94,6 @@ class SolidState(NamedTuple):
 class SolidWork(NamedTuple):
     """Scratch; nothing that a decision depends on is carried in it."""
 
-    tables: TablesWork
     weights: Floats
     """ρ-hat(x) ω_t(x,a), shape (pairs,)."""
     bonuses: Floats
@@ -117,7 +114,7 @@ class SolidWork(NamedTuple):
 
 
 class SolidAgent(NamedTuple):
-    """SOLID at work."""
+    """Compiled form of SOLID."""
 
     params: SolidParams
     setting: Setting

@@ -6,25 +6,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit
-from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.allocation.allocation import TIE, Allocation, make_allocation, solve_allocation
-from solid_bandits.allocation.interior import AllocationWork
-from solid_bandits.estimation.estimator import Estimator
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Floats, Ints, Words
+from solid_bandits.core.setting import Setting, Table
+from solid_bandits.estimation.linalg.vectors import best_arm
+from solid_bandits.estimation.regression import observe_reward
 from solid_bandits.estimation.tables import (
-    Tables,
-    TablesWork,
+    TableRegression,
     bring_up_to_date,
-    make_table_estimates,
-    observe_pair,
+    make_table_regression,
     write_means,
 )
-from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.contract import TablePolicy, register, require_one_context
+from solid_bandits.planning.allocation import TIE, Allocation, make_allocation, solve_allocation
+from solid_bandits.planning.interior import AllocationWork
+from solid_bandits.policies.contract import TablePolicy, register
+from solid_bandits.policies.facts import Facts
+from solid_bandits.policies.rivals.ucb1 import Tally, make_tally, upper_arm
 from solid_bandits.policies.thresholds import log_horizon
-from solid_bandits.policies.ucb1 import Tally, make_tally, upper_arm
-from solid_bandits.setting import Setting, Table
 
 WARM_UP, SUCCESS, RECOVERY = 0, 1, 2
 
@@ -38,10 +37,9 @@ class EndOfOptimismParams(NamedTuple):
 
 
 class EndOfOptimismState(NamedTuple):
-    """All that the strategy carries."""
+    """State of EndOfOptimism."""
 
-    estimator: Estimator
-    tables: Tables
+    regression: TableRegression
     allocation: Allocation
     """Solved once, at the end of the warm-up."""
     phase: Ints
@@ -58,21 +56,14 @@ class EndOfOptimismState(NamedTuple):
     """Rewards since the recovery began: it starts from nothing."""
 
 
-class EndOfOptimismWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
-
-    tables: TablesWork
-    allocation: AllocationWork
-
-
 class EndOfOptimismAgent(NamedTuple):
-    """The strategy at work."""
+    """Compiled form of EndOfOptimism."""
 
     params: EndOfOptimismParams
     setting: Setting
     table: Table
     state: EndOfOptimismState
-    work: EndOfOptimismWork
+    work: AllocationWork
 
 
 def barycentric_spanner(features: Floats) -> Ints:
@@ -105,9 +96,9 @@ def barycentric_spanner(features: Floats) -> Ints:
 def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
     """End the warm-up: solve the allocation, and note the estimates it is good for."""
     setting, state = agent.setting, agent.state
-    bring_up_to_date(state.estimator, state.tables, agent.table, agent.work.tables)
-    means, sq_norms = state.tables.means, state.tables.sq_norms
-    solve_allocation(agent.table.features, setting.noise_std, means, state.allocation, agent.work.allocation)
+    bring_up_to_date(state.regression, agent.table)
+    means, sq_norms = state.regression.tables.means, state.regression.tables.sq_norms
+    solve_allocation(agent.table.features, setting.noise_std, means, state.allocation, agent.work)
     for arm in range(means.shape[1]):
         state.first_means[arm] = means[0, arm]
     largest = 0.0
@@ -139,11 +130,12 @@ def follow(agent: EndOfOptimismAgent, log_n: float) -> int:
 
 
 @jit
-def act(agent: EndOfOptimismAgent, context: int) -> tuple[int, bool]:
+def act(agent: EndOfOptimismAgent, context: int, out: Floats | None) -> tuple[int, bool]:
     """Warm up, then follow the allocation while the estimates hold, then UCB."""
     params, setting, state = agent.params, agent.setting, agent.state
     state.step[()] += 1
-    write_means(state.estimator, state.tables, agent.table, agent.work.tables)
+    write_means(state.regression, agent.table)
+    means = state.regression.tables.means[0]
     step = state.step.item()
     log_n = log_horizon(setting, step)
     size = params.spanner.shape[0]
@@ -156,7 +148,7 @@ def act(agent: EndOfOptimismAgent, context: int) -> tuple[int, bool]:
         commit(agent, log_n)
     if state.phase.item() == SUCCESS:
         for k in range(state.pulls.shape[0]):
-            if abs(state.tables.means[0, k] - state.first_means[k]) > state.leeway.item():
+            if abs(means[k] - state.first_means[k]) > state.leeway.item():
                 state.phase[()] = RECOVERY
     explores = True
     if state.phase.item() == SUCCESS:
@@ -165,7 +157,7 @@ def act(agent: EndOfOptimismAgent, context: int) -> tuple[int, bool]:
     else:
         width = setting.noise_std * math.sqrt(2.0 * math.log(step))
         arm = upper_arm(state.recovery, width)
-        explores = arm != best_arm(state.tables.means[0])
+        explores = arm != best_arm(means)
         state.recovery.pulls[arm] += 1
     state.pulls[arm] += 1
     return arm, explores
@@ -175,13 +167,13 @@ def act(agent: EndOfOptimismAgent, context: int) -> tuple[int, bool]:
 def update(agent: EndOfOptimismAgent, context: int, arm: int, reward: float) -> None:
     """Take in a reward."""
     state = agent.state
-    observe_pair(state.estimator, state.tables, agent.work.tables, agent.table.features[context, arm], reward)
+    observe_reward(state.regression, agent.table.features[context, arm], reward, 0)
     if state.phase.item() == RECOVERY:
         state.recovery.rewards[arm] += 1
         state.recovery.sums[arm] += reward
 
 
-register(EndOfOptimismAgent, act, update, probabilities=None)
+register(EndOfOptimismAgent, act, update, certain=True)
 
 
 @dataclass(frozen=True)
@@ -207,7 +199,7 @@ class EndOfOptimism(TablePolicy):
     Example:
         >>> import solid_bandits as sb
         >>> problem = sb.problems.end_of_optimism()
-        >>> agent = sb.Agent(sb.EndOfOptimism(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent = sb.Agent(sb.rivals.EndOfOptimism(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
         >>> agent.learn(agent.decide(context=0), reward=1.0)
         >>> agent.decide(context=0).arm
         2
@@ -216,27 +208,33 @@ class EndOfOptimism(TablePolicy):
     bandits", Algorithm 1.
     """
 
-    tolerance: float = 2.0
-    ridge: float = 1e-3
+    facts = Facts(
+        name="end-of-optimism",
+        label="End of optimism",
+        line="warms up, solves the lower bound's allocation once and follows it; UCB if the estimates move",
+        setting="linear, one context",
+        optimality="constant",
+        exploration="warm-up on a spanner",
+        test="estimates hold",
+        reference="Lattimore and Szepesvári 2017",
+        cost=(0.3, 0.001, 0.0001),
+        one_context=True,
+    )
 
-    def __post_init__(self) -> None:
-        _check.not_negative("tolerance", self.tolerance)
-        _check.positive("ridge", self.ridge)
+    tolerance: float = parameter(2.0, least=0)
+    ridge: float = parameter(1e-3, above=0)
 
     def check_state(self, agent: EndOfOptimismAgent) -> None:
         """Refuse a phase that there is not."""
         if agent.state.phase.item() > RECOVERY:
             raise ValueError(f"state.phase must be at most {RECOVERY}")
 
-    def start(self, setting: Setting, table: Table, stream: Words) -> EndOfOptimismAgent:
-        """A new agent; the strategy draws nothing, so the stream is not kept."""
-        require_one_context("EndOfOptimism", table)
+    def start(self, setting: Setting, table: Table, rng: Words) -> EndOfOptimismAgent:
+        """A new agent; the strategy draws nothing, so `rng` is not kept."""
         n_arms = table.features.shape[1]
-        estimator, tables, tables_work = make_table_estimates(table, self.ridge)
         allocation, allocation_work = make_allocation(*table.features.shape)
         state = EndOfOptimismState(
-            estimator=estimator,
-            tables=tables,
+            regression=make_table_regression(table, setting.noise_std, self.ridge),
             allocation=allocation,
             phase=np.array(WARM_UP),
             step=np.array(0),
@@ -246,5 +244,4 @@ class EndOfOptimism(TablePolicy):
             recovery=make_tally(n_arms),
         )
         params = EndOfOptimismParams(float(self.tolerance), barycentric_spanner(table.features[0]))
-        work = EndOfOptimismWork(tables_work, allocation_work)
-        return EndOfOptimismAgent(params, setting, table, state, work)
+        return EndOfOptimismAgent(params, setting, table, state, allocation_work)

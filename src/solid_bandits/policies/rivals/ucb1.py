@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit
-from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.policies.contract import TablePolicy, register, require_one_context
-from solid_bandits.setting import Setting, Table
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Floats, Ints, Words
+from solid_bandits.core.setting import Setting, Table
+from solid_bandits.policies.contract import TablePolicy, register
+from solid_bandits.policies.facts import Facts
 
 
 class Tally(NamedTuple):
@@ -31,27 +32,20 @@ class UCB1Params(NamedTuple):
 
 
 class UCB1State(NamedTuple):
-    """All that UCB1 carries."""
+    """State of UCB1."""
 
     tally: Tally
     step: Ints
     """t: decisions made, shape ()."""
 
 
-class UCB1Work(NamedTuple):
-    """UCB1 needs no scratch; compiled code needs a field."""
-
-    nothing: float
-
-
 class UCB1Agent(NamedTuple):
-    """UCB1 at work."""
+    """Compiled form of UCB1."""
 
     params: UCB1Params
     setting: Setting
     table: Table
     state: UCB1State
-    work: UCB1Work
 
 
 def make_tally(n_arms: int) -> Tally:
@@ -89,7 +83,7 @@ def leader(tally: Tally) -> int:
 
 
 @jit
-def act(agent: UCB1Agent, context: int) -> tuple[int, bool]:
+def act(agent: UCB1Agent, context: int, out: Floats | None) -> tuple[int, bool]:
     """The arm with the largest bound; an exploring round is one in which it is not the leader."""
     state = agent.state
     state.step[()] += 1
@@ -107,7 +101,7 @@ def update(agent: UCB1Agent, context: int, arm: int, reward: float) -> None:
     agent.state.tally.sums[arm] += reward
 
 
-register(UCB1Agent, act, update, probabilities=None)
+register(UCB1Agent, act, update, certain=True)
 
 
 @dataclass(frozen=True)
@@ -123,7 +117,7 @@ class UCB1(TablePolicy):
     Example:
         >>> import solid_bandits as sb
         >>> problem = sb.problems.end_of_optimism()
-        >>> agent = sb.Agent(sb.UCB1(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent = sb.Agent(sb.rivals.UCB1(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
         >>> agent.learn(agent.decide(context=0), reward=1.0)
         >>> agent.decide(context=0).arm
         1
@@ -131,13 +125,21 @@ class UCB1(TablePolicy):
     Reference: Auer, Cesa-Bianchi and Fischer (2002), "Finite-time analysis of the multiarmed bandit problem".
     """
 
-    scale: float = 1.0
+    facts = Facts(
+        name="ucb1",
+        label="UCB1",
+        line="the largest upper confidence bound, arm by arm, features not used",
+        setting="unstructured, one context",
+        optimality="order, of the problem without structure",
+        exploration="optimism arm by arm",
+        reference="Auer, Cesa-Bianchi and Fischer 2002",
+        cost=(0.05, 0.001, 0.0),
+        one_context=True,
+    )
 
-    def __post_init__(self) -> None:
-        _check.not_negative("scale", self.scale)
+    scale: float = parameter(1.0, least=0)
 
-    def start(self, setting: Setting, table: Table, stream: Words) -> UCB1Agent:
-        """A new agent; UCB1 draws nothing, so the stream is not kept."""
-        require_one_context("UCB1", table)
+    def start(self, setting: Setting, table: Table, rng: Words) -> UCB1Agent:
+        """A new agent; UCB1 draws nothing, so `rng` is not kept."""
         state = UCB1State(make_tally(table.features.shape[1]), np.array(0))
-        return UCB1Agent(UCB1Params(float(self.scale)), setting, table, state, UCB1Work(0.0))
+        return UCB1Agent(UCB1Params(float(self.scale)), setting, table, state)

@@ -13,13 +13,13 @@ import math
 
 import numpy as np
 
-from solid_bandits._compile import jit, jit_apart
-from solid_bandits._types import Bools, Floats
+from solid_bandits._internal.compiling import jit, jit_apart
+from solid_bandits._internal.types import Bools, Floats
 from solid_bandits.estimation.estimator import Estimator, squared_norm
-from solid_bandits.estimation.noise import noise_variance
-from solid_bandits.linalg.vectors import dot
+from solid_bandits.estimation.linalg.vectors import dot
+from solid_bandits.estimation.regression import noise_deviation
+from solid_bandits.policies.rivals.streaming.state import StreamingAgent, Sums
 from solid_bandits.policies.solid.algorithm import LEAST_EXPONENT
-from solid_bandits.policies.streaming.state import StreamingAgent, Sums
 
 
 @jit_apart
@@ -83,15 +83,15 @@ def write_inverse(estimator: Estimator, rows: Floats, inverse: Floats) -> None:
 @jit
 def add_step(agent: StreamingAgent, width: float, norm: float) -> None:
     """Add the step q_t / ‖q_t(X_t, ·)‖, as a function of features, to the sums."""
-    sums, work = agent.state.sums, agent.work
+    regression, sums, work = agent.state.regression, agent.state.sums, agent.work
+    theta = regression.work.theta
     weight = 1.0 / norm
-    variance = noise_variance(agent.setting.noise_std, agent.state.estimator)
-    informed = weight * agent.state.multiplier.item() * 0.5 / variance
-    write_inverse(agent.state.estimator, work.rows, work.inverse)
+    informed = weight * agent.state.multiplier.item() * 0.5 / noise_deviation(regression) ** 2
+    write_inverse(regression.estimator, work.rows, work.inverse)
     sums.weight[()] += weight
-    for i in range(work.theta.shape[0]):
-        sums.along[i] += weight * work.theta[i]
-        for j in range(work.theta.shape[0]):
+    for i in range(theta.shape[0]):
+        sums.along[i] += weight * theta[i]
+        for j in range(theta.shape[0]):
             sums.width[i, j] += weight * width * work.inverse[i, j]
             sums.information[i, j] += informed * work.delta[i] * work.delta[j]
             sums.optimism[i, j] += informed * width * work.inverse[i, j]

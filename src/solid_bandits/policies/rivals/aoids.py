@@ -2,21 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit
-from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.estimation.arms import ArmsWork, make_arms_work, whiten
-from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, write_theta
-from solid_bandits.linalg.vectors import best_arm, inner_products
-from solid_bandits.policies.contract import TablePolicy, register
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Floats, Ints, Words
+from solid_bandits.core.randomness import uniform
+from solid_bandits.core.setting import Setting, Table
+from solid_bandits.estimation.arms import whiten
+from solid_bandits.estimation.linalg.vectors import best_arm, inner_products
+from solid_bandits.estimation.ridge import Regression, make_regression
+from solid_bandits.policies.contract import TablePolicy, register, write_certain
+from solid_bandits.policies.facts import Facts
 from solid_bandits.policies.identification import PastNorms, best_of_rows, is_identified, make_past_norms
+from solid_bandits.policies.mixture import Hull, best_mixture, make_hull, put_in, write_mixture
 from solid_bandits.policies.thresholds import confidence_width, exploitation_threshold
-from solid_bandits.setting import Setting, Table
-from solid_bandits.stream import uniform
 
 
 class AOIDSParams(NamedTuple):
@@ -26,23 +28,20 @@ class AOIDSParams(NamedTuple):
 
 
 class AOIDSState(NamedTuple):
-    """All that AO-IDS carries."""
+    """State of AO-IDS."""
 
-    estimator: Estimator
+    regression: Regression
     step: Ints
     """t: decisions made, shape ()."""
     explored: Ints
     """s: exploring rounds, shape ()."""
-    stream: Words
+    rng: Words
 
 
 class AOIDSWork(NamedTuple):
     """Scratch; nothing that a decision depends on is carried in it."""
 
-    arms: ArmsWork
     past: PastNorms
-    theta: Floats
-    """θ-hat, shape (dim,)."""
     means: Floats
     """φᵀθ-hat, shape (contexts, arms)."""
     sq_norms: Floats
@@ -57,12 +56,12 @@ class AOIDSWork(NamedTuple):
     """q(x', b), shape (pairs,)."""
     products: Floats
     """Shape (pairs,)."""
-    regrets: Floats
     information: Floats
+    hull: Hull
 
 
 class AOIDSAgent(NamedTuple):
-    """AO-IDS at work."""
+    """Compiled form of AOIDS."""
 
     params: AOIDSParams
     setting: Setting
@@ -77,7 +76,8 @@ def measure_pairs(agent: AOIDSAgent, context: int) -> None:
     work, features = agent.work, agent.table.features
     rows = features.reshape((-1, features.shape[2]))
     means, sq_norms = work.means.reshape(-1), work.sq_norms.reshape(-1)
-    whiten(agent.state.estimator, rows, means, sq_norms, work.whitened, work.arms)
+    regression: Any = agent.state.regression
+    whiten(regression.estimator, rows, means, sq_norms, work.whitened, regression.work.arms)
     n_arms, dim = work.offered.shape
     for arm in range(n_arms):
         for i in range(dim):
@@ -126,8 +126,8 @@ def weigh_alternatives(agent: AOIDSAgent) -> None:
 
 
 @jit
-def measure_arms(agent: AOIDSAgent, context: int, width: float) -> None:
-    """Write the regret and the information of every arm of this context, both seen with optimism.
+def find_mixture(agent: AOIDSAgent, context: int, width: float) -> tuple[int, int, float]:
+    """The two arms that minimise regret² / information, seen with optimism, and the second's probability.
 
     regret(a) = max_b (φ_bᵀθ-hat + √γ ‖φ_b‖_{V^-1}) - φ_aᵀθ-hat,
     information(a) = Σ q(x', b) (|φ_aᵀ(θ-hat - ν(x', b))| + √γ ‖φ_a‖_{V^-1})² / 2.
@@ -146,85 +146,34 @@ def measure_arms(agent: AOIDSAgent, context: int, width: float) -> None:
             seen = abs(work.shifts[pair] * work.products[pair]) + spread
             total += work.weights[pair] * seen * seen
         work.information[arm] = 0.5 * total
+    corners = 0
     for arm in range(n_arms):
-        work.regrets[arm] = top - means[context, arm]
+        corners = put_in(work.hull, corners, arm, top - means[context, arm], work.information[arm])
+    first, second, chance = best_mixture(work.hull, corners)
+    return (first, second, chance) if first <= second else (second, first, 1.0 - chance)
 
 
 @jit
-def best_mixture(regrets: Floats, information: Floats) -> tuple[int, int, float]:
-    """The two arms, and the probability p of the second, that minimise regret² / information.
-
-    ((1-p) R + p R')² / ((1-p) I + p I') is convex in p, with its minimum at R/D - 2 I/E, D = R' - R, E = I' - I.
-    """
-    first, second, chance = 0, 0, 0.0
-    least = np.inf
-    for a in range(regrets.shape[0]):
-        for b in range(a, regrets.shape[0]):
-            rise, more = regrets[b] - regrets[a], information[b] - information[a]
-            p = 0.0
-            if rise * more != 0.0:
-                p = min(max(regrets[a] / rise - 2.0 * information[a] / more, 0.0), 1.0)
-            ratio = (regrets[a] + p * rise) ** 2 / max(information[a] + p * more, 1e-300)
-            if ratio < least:
-                first, second, chance, least = a, b, p, ratio
-    return first, second, chance
-
-
-@jit
-def must_explore(agent: AOIDSAgent, context: int, step: int) -> bool:
-    """Whether the best arm of the context is not identified yet. Leaves θ-hat in `work.theta`."""
-    state, work = agent.state, agent.work
-    write_theta(state.estimator, work.theta)
-    arms, threshold = agent.table.features[context], exploitation_threshold(agent.setting, step)
-    return not is_identified(state.estimator, arms, work.theta, work.arms, work.past, context, threshold)
-
-
-@jit
-def choose_mixture(agent: AOIDSAgent, context: int, step: int, explored: int) -> tuple[int, int, float]:
-    """The two arms to mix, and the probability of the second."""
-    measure_pairs(agent, context)
-    weigh_alternatives(agent)
-    measure_arms(agent, context, confidence_width(agent.setting, step, explored))
-    return best_mixture(agent.work.regrets, agent.work.information)
-
-
-@jit
-def act(agent: AOIDSAgent, context: int) -> tuple[int, bool]:
+def act(agent: AOIDSAgent, context: int, out: Floats | None) -> tuple[int, bool]:
     """The best arm where it is identified; else a draw from the best mixture of two arms."""
-    state = agent.state
+    state, regression, arms = agent.state, agent.state.regression, agent.table.features[context]
     state.step[()] += 1
     step = state.step.item()
-    if not must_explore(agent, context, step):
-        return best_of_rows(agent.table.features[context], agent.work.theta), False
+    threshold = exploitation_threshold(agent.setting, step)
+    if is_identified(regression, arms, agent.work.past, context, threshold):
+        arm = best_of_rows(arms, regression.work.theta)
+        write_certain(out, arm)
+        return arm, False
     state.explored[()] += 1
-    first, second, chance = choose_mixture(agent, context, step, state.explored.item())
-    return (second if uniform(state.stream) < chance else first), True
+    measure_pairs(agent, context)
+    weigh_alternatives(agent)
+    width = confidence_width(agent.setting, step, state.explored.item())
+    first, second, chance = find_mixture(agent, context, width)
+    write_mixture(out, first, second, chance)
+    return (second if uniform(state.rng) < chance else first), True
 
 
-@jit
-def update(agent: AOIDSAgent, context: int, arm: int, reward: float) -> None:
-    """Take in a reward."""
-    features, work = agent.table.features[context, arm], agent.work.arms
-    observe(agent.state.estimator, features, reward, work.vector, work.gains)
-
-
-@jit
-def probabilities(agent: AOIDSAgent, context: int, out: Floats) -> bool:
-    """1 on the best arm where it is identified; else the mixture of two arms."""
-    state = agent.state
-    for arm in range(out.shape[0]):
-        out[arm] = 0.0
-    step = state.step.item() + 1
-    if must_explore(agent, context, step):
-        first, second, chance = choose_mixture(agent, context, step, state.explored.item() + 1)
-        out[first] += 1.0 - chance
-        out[second] += chance
-    else:
-        out[best_of_rows(agent.table.features[context], agent.work.theta)] = 1.0
-    return True
-
-
-register(AOIDSAgent, act, update, probabilities)
+register(AOIDSAgent, act)
 
 
 @dataclass(frozen=True)
@@ -253,7 +202,7 @@ class AOIDS(TablePolicy):
     Example:
         >>> import solid_bandits as sb
         >>> problem = sb.problems.toy()
-        >>> agent = sb.Agent(sb.AOIDS(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent = sb.Agent(sb.rivals.AOIDS(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
         >>> agent.learn(agent.decide(context=0), reward=1.0)
         >>> agent.decide(context=0).arm
         0
@@ -262,22 +211,29 @@ class AOIDS(TablePolicy):
     sampling", Algorithm 1.
     """
 
-    learning_rate: float = 1.0
-    ridge: float = 1.0
+    facts = Facts(
+        name="ao-ids",
+        label="AO-IDS",
+        line="mixes two arms so that regret² per information about the nearest alternatives is least",
+        setting="linear; the contextual variant is this project's",
+        optimality="constant (one context); finite-time bound",
+        exploration="optimism",
+        test="likelihood ratio",
+        reference="Kirschner et al. 2021",
+        cost=(0.3, 0.01, 0.001),
+    )
 
-    def __post_init__(self) -> None:
-        _check.not_negative("learning_rate", self.learning_rate)
-        _check.positive("ridge", self.ridge)
+    learning_rate: float = parameter(1.0, least=0)
+    ridge: float = parameter(1.0, above=0)
 
-    def start(self, setting: Setting, table: Table, stream: Words) -> AOIDSAgent:
-        """A new agent that draws from `stream`."""
+    def start(self, setting: Setting, table: Table, rng: Words) -> AOIDSAgent:
+        """A new agent that draws from `rng`."""
         n_contexts, n_arms, dim = table.features.shape
-        state = AOIDSState(make_estimator(dim, self.ridge), np.array(0), np.array(0), stream)
+        regression = make_regression(dim, setting.noise_std, self.ridge, norms=True)
+        state = AOIDSState(regression, np.array(0), np.array(0), rng)
         pairs = n_contexts * n_arms
         work = AOIDSWork(
-            arms=make_arms_work(dim),
             past=make_past_norms(n_contexts, n_arms),
-            theta=np.zeros(dim),
             means=np.zeros((n_contexts, n_arms)),
             sq_norms=np.zeros((n_contexts, n_arms)),
             whitened=np.zeros((dim, pairs)),
@@ -285,7 +241,7 @@ class AOIDS(TablePolicy):
             shifts=np.zeros(pairs),
             weights=np.zeros(pairs),
             products=np.zeros(pairs),
-            regrets=np.zeros(n_arms),
             information=np.zeros(n_arms),
+            hull=make_hull(),
         )
         return AOIDSAgent(AOIDSParams(float(self.learning_rate)), setting, table, state, work)

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._types import Words
-from solid_bandits.estimation.arms import make_arms_work
-from solid_bandits.estimation.estimator import make_estimator
-from solid_bandits.policies.contract import DecisionPolicy, register
-from solid_bandits.policies.solid.schedule import make_phases
-from solid_bandits.policies.streaming.algorithm import act, probabilities, update
-from solid_bandits.policies.streaming.state import (
+from solid_bandits._internal import checks
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Words
+from solid_bandits.core.setting import Setting
+from solid_bandits.policies.facts import Facts
+from solid_bandits.policies.regression_policy import RegressionPolicy
+from solid_bandits.policies.rivals.streaming import algorithm as algorithm  # registers the kernels
+from solid_bandits.policies.rivals.streaming.state import (
     NO_LIMIT,
     StreamingAgent,
     StreamingParams,
@@ -19,13 +19,11 @@ from solid_bandits.policies.streaming.state import (
     StreamingWork,
     Sums,
 )
-from solid_bandits.setting import Setting
-
-register(StreamingAgent, act, update, probabilities)
+from solid_bandits.policies.solid.schedule import make_phases
 
 
 @dataclass(frozen=True)
-class StreamingSolid(DecisionPolicy):
+class StreamingSolid(RegressionPolicy):
     """SOLID for features that come with each decision: ω as a function of features, in O(d²) numbers.
 
     A round explores if the test of Algorithm 1 leaves open which arm on offer is best, and if exploring has not cost
@@ -50,32 +48,41 @@ class StreamingSolid(DecisionPolicy):
     Example:
         >>> import solid_bandits as sb
         >>> stream = sb.streams.gaussian(n_arms=10, dim=5, noise_std=0.5)
-        >>> results = sb.simulate(stream, {"streaming": sb.StreamingSolid()}, horizon=1000, runs=2)
+        >>> results = sb.simulate(stream, {"streaming": sb.rivals.StreamingSolid()}, horizon=1000, runs=2)
     """
 
-    z0: float = 1.0
-    initial_multiplier: float = 0.0
-    max_multiplier: float = 1000.0
-    policy_step: float = 1.0
-    multiplier_step: float = 0.5
-    budget: float | None = 0.5
-    fading: float = 0.05
-    threshold_scale: float = 1.0
-    ridge: float = 1.0
+    facts = Facts(
+        name="streaming-solid",
+        label="Streaming SOLID",
+        line="SOLID's primal-dual steps as sums over features, for contexts never seen before; has a budget",
+        optimality="none proved",
+        exploration="optimism",
+        test="likelihood ratio, and a budget",
+        reference="this project, after Tirinzoni et al. 2020",
+        cost=(0.2, 0.02, 0.003),
+    )
+
+    z0: float = parameter(1.0, above=0)
+    initial_multiplier: float = parameter(0.0, least=0)
+    max_multiplier: float = parameter(1000.0, least=0)
+    policy_step: float = parameter(1.0, least=0)
+    multiplier_step: float = parameter(0.5, least=0)
+    budget: float | None = parameter(0.5, least=0, none=True)
+    fading: float = parameter(0.05, above=0, most=1)
+    threshold_scale: float = parameter(1.0, least=0)
+    ridge: float = parameter(1.0, above=0)
 
     def __post_init__(self) -> None:
-        _check.positive("z0", self.z0)
-        most = _check.not_negative("max_multiplier", self.max_multiplier)
-        _check.number("initial_multiplier", self.initial_multiplier, least=0, most=most)
-        for name in ("policy_step", "multiplier_step", "threshold_scale"):
-            _check.not_negative(name, getattr(self, name))
-        if self.budget is not None:
-            _check.not_negative("budget", self.budget)
-        _check.number("fading", self.fading, above=0, most=1)
-        _check.positive("ridge", self.ridge)
+        super().__post_init__()
+        checks.number("initial_multiplier", self.initial_multiplier, least=0, most=self.max_multiplier)
 
-    def start(self, setting: Setting, stream: Words) -> StreamingAgent:
+    def start(self, setting: Setting, rng: Words) -> StreamingAgent:
         """A new agent: ω uniform, V_0 = νI, nothing spent."""
+        if setting.blocks:
+            raise ValueError(
+                f"blocks must be 0 for StreamingSolid, whose sums are over pairs of columns, got {setting.blocks}; use "
+                "another policy, such as RandUCB"
+            )
         dim = setting.dim
         params = StreamingParams(
             policy_step=float(self.policy_step),
@@ -89,22 +96,19 @@ class StreamingSolid(DecisionPolicy):
         square = (dim, dim)
         sums = Sums(np.zeros(dim), np.zeros(square), np.zeros(square), np.zeros(square), np.array(0.0))
         state = StreamingState(
-            estimator=make_estimator(dim, float(self.ridge)),
+            regression=self.make_regression(setting, norms=True),
             sums=sums,
             gram=np.zeros(square),
             mass=np.array(0.0),
-            step=np.array(0),
             explored=np.array(0),
             multiplier=np.array(float(self.initial_multiplier)),
             phase=np.array(0),
             phase_start=np.array(0),
             stake=np.array(0.0),
             spent=np.array(0.0),
-            stream=stream,
+            rng=rng,
         )
         work = StreamingWork(
-            arms=make_arms_work(dim),
-            theta=np.zeros(dim),
             gram=np.zeros(square),
             factor=np.zeros(square),
             inverse=np.zeros(square),

@@ -6,22 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit
-from solid_bandits._types import Ints, Words
-from solid_bandits.allocation.allocation import TIE, Allocation, make_allocation, solve_allocation
-from solid_bandits.allocation.interior import AllocationWork
-from solid_bandits.estimation.estimator import Estimator
-from solid_bandits.estimation.tables import (
-    Tables,
-    TablesWork,
-    make_table_estimates,
-    observe_pair,
-    write_means,
-)
-from solid_bandits.linalg.vectors import best_arm
-from solid_bandits.policies.contract import TablePolicy, register, require_one_context
-from solid_bandits.setting import Setting, Table
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Floats, Ints, Words
+from solid_bandits.core.setting import Setting, Table
+from solid_bandits.estimation.linalg.vectors import best_arm
+from solid_bandits.estimation.tables import TableRegression, make_table_regression, write_means
+from solid_bandits.planning.allocation import TIE, Allocation, make_allocation, solve_allocation
+from solid_bandits.planning.interior import AllocationWork
+from solid_bandits.policies.contract import TablePolicy, register
+from solid_bandits.policies.facts import Facts
 
 
 class OSSBParams(NamedTuple):
@@ -33,10 +27,9 @@ class OSSBParams(NamedTuple):
 
 
 class OSSBState(NamedTuple):
-    """All that OSSB carries."""
+    """State of OSSB."""
 
-    estimator: Estimator
-    tables: Tables
+    regression: TableRegression
     allocation: Allocation
     """c(θ-hat)."""
     step: Ints
@@ -47,38 +40,27 @@ class OSSBState(NamedTuple):
     """N, shape (arms,)."""
 
 
-class OSSBWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
-
-    tables: TablesWork
-    allocation: AllocationWork
-
-
 class OSSBAgent(NamedTuple):
-    """OSSB at work."""
+    """Compiled form of OSSB."""
 
     params: OSSBParams
     setting: Setting
     table: Table
     state: OSSBState
-    work: OSSBWork
+    work: AllocationWork
 
 
 @jit
-def act(agent: OSSBAgent, context: int) -> tuple[int, bool]:
+def act(agent: OSSBAgent, context: int, out: Floats | None) -> tuple[int, bool]:
     """The greedy arm if every arm has its (1 + γ) c log t pulls; else the rarest arm, or the one that lags most."""
-    params, state = agent.params, agent.state
+    params, state, estimated = agent.params, agent.state, agent.state.regression.tables.means
     state.step[()] += 1
     step = state.step.item()
-    write_means(state.estimator, state.tables, agent.table, agent.work.tables)
-    means, pulls, wanted = state.tables.means[0], state.pulls, state.allocation.pulls[0]
+    write_means(state.regression, agent.table)
+    means, pulls, wanted = estimated[0], state.pulls, state.allocation.pulls[0]
     if step % params.resolve_every == 0 or state.allocation.bracket[1] == 0.0:
         solve_allocation(
-            agent.table.features,
-            agent.setting.noise_std,
-            state.tables.means,
-            state.allocation,
-            agent.work.allocation,
+            agent.table.features, agent.setting.noise_std, estimated, state.allocation, agent.work
         )
     best = best_arm(means)
     rarest = 0
@@ -103,14 +85,7 @@ def act(agent: OSSBAgent, context: int) -> tuple[int, bool]:
     return arm, explores
 
 
-@jit
-def update(agent: OSSBAgent, context: int, arm: int, reward: float) -> None:
-    """Take in a reward."""
-    state = agent.state
-    observe_pair(state.estimator, state.tables, agent.work.tables, agent.table.features[context, arm], reward)
-
-
-register(OSSBAgent, act, update, probabilities=None)
+register(OSSBAgent, act, certain=True)
 
 
 @dataclass(frozen=True)
@@ -134,7 +109,7 @@ class OSSB(TablePolicy):
     Example:
         >>> import solid_bandits as sb
         >>> problem = sb.problems.end_of_optimism()
-        >>> agent = sb.Agent(sb.OSSB(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent = sb.Agent(sb.rivals.OSSB(), contexts=problem.features, noise_std=problem.noise_std, seed=0)
         >>> agent.learn(agent.decide(context=0), reward=1.0)
         >>> agent.decide(context=0).arm
         1
@@ -143,29 +118,33 @@ class OSSB(TablePolicy):
     Algorithm 1.
     """
 
-    epsilon: float = 0.01
-    gamma: float = 0.01
-    resolve_every: int = 1
-    ridge: float = 1.0
+    facts = Facts(
+        name="ossb",
+        label="OSSB",
+        line="pulls every arm as often as the lower bound says at the estimates; forced exploration",
+        setting="structured, one context; linear here",
+        optimality="order (constant as gamma, epsilon fall); finite-time bound",
+        exploration="forcing",
+        test="pulls tracked",
+        reference="Combes, Magureanu and Proutiere 2017",
+        cost=(2.0, 0.1, 0.06),
+        one_context=True,
+    )
 
-    def __post_init__(self) -> None:
-        _check.not_negative("epsilon", self.epsilon)
-        _check.not_negative("gamma", self.gamma)
-        _check.integer("resolve_every", self.resolve_every, least=1)
-        _check.positive("ridge", self.ridge)
+    epsilon: float = parameter(0.01, least=0)
+    gamma: float = parameter(0.01, least=0)
+    resolve_every: int = parameter(1, least=1)
+    ridge: float = parameter(1.0, above=0)
 
-    def start(self, setting: Setting, table: Table, stream: Words) -> OSSBAgent:
-        """A new agent; OSSB draws nothing, so the stream is not kept."""
-        require_one_context("OSSB", table)
-        estimator, tables, tables_work = make_table_estimates(table, self.ridge)
+    def start(self, setting: Setting, table: Table, rng: Words) -> OSSBAgent:
+        """A new agent; OSSB draws nothing, so `rng` is not kept."""
         allocation, allocation_work = make_allocation(*table.features.shape)
         params = OSSBParams(float(self.epsilon), float(self.gamma), int(self.resolve_every))
         state = OSSBState(
-            estimator=estimator,
-            tables=tables,
+            regression=make_table_regression(table, setting.noise_std, self.ridge),
             allocation=allocation,
             step=np.array(0),
             explored=np.array(0),
             pulls=np.zeros(table.features.shape[1], dtype=np.int64),
         )
-        return OSSBAgent(params, setting, table, state, OSSBWork(tables_work, allocation_work))
+        return OSSBAgent(params, setting, table, state, allocation_work)

@@ -1,12 +1,10 @@
 """What streaming SOLID is made of: chosen parameters, carried state, scratch; plain numbers and arrays."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.estimation.arms import ArmsWork
-from solid_bandits.estimation.estimator import Estimator
+from solid_bandits._internal.types import Floats, Ints, Words
+from solid_bandits.core.setting import Setting
 from solid_bandits.policies.solid.state import Phases
-from solid_bandits.setting import Setting
 
 NO_LIMIT = -1.0
 """As a budget: exploring may cost whatever it does."""
@@ -41,16 +39,14 @@ class Sums(NamedTuple):
 
 
 class StreamingState(NamedTuple):
-    """All that is carried from one step to the next."""
+    """State of StreamingSolid."""
 
-    estimator: Estimator
+    regression: Any
     sums: Sums
     gram: Floats
     """V_ω times `mass`: a mean over exploring rounds in which the past fades, shape (dim, dim)."""
     mass: Floats
     """The weights of that mean together, shape ()."""
-    step: Ints
-    """t: decisions made, shape ()."""
     explored: Ints
     """S_t: exploring rounds, shape ()."""
     multiplier: Floats
@@ -63,14 +59,12 @@ class StreamingState(NamedTuple):
     """What greedy play was expected to cost in all rounds so far, shape ()."""
     spent: Floats
     """What exploring was expected to cost, shape ()."""
-    stream: Words
+    rng: Words
 
 
 class StreamingWork(NamedTuple):
     """Scratch; nothing is carried in it."""
 
-    arms: ArmsWork
-    theta: Floats
     gram: Floats
     factor: Floats
     inverse: Floats
@@ -80,7 +74,7 @@ class StreamingWork(NamedTuple):
 
 
 class StreamingAgent(NamedTuple):
-    """Streaming SOLID at work."""
+    """Compiled form of StreamingSolid."""
 
     params: StreamingParams
     setting: Setting

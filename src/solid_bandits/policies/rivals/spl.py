@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit
-from solid_bandits._types import Floats, Ints, Words
-from solid_bandits.alternatives.closest import closest_alternative
-from solid_bandits.estimation.arms import ArmsWork, make_arms_work
-from solid_bandits.estimation.estimator import Estimator, make_estimator, observe, write_theta
-from solid_bandits.linalg.gram import weighted_gram
-from solid_bandits.linalg.vectors import best_arm, inner_products
-from solid_bandits.policies.contract import TablePolicy, register, require_bound, require_one_context
+from solid_bandits._internal.compiling import jit
+from solid_bandits._internal.parameters import parameter
+from solid_bandits._internal.types import Floats, Ints, Words
+from solid_bandits.core.setting import Setting, Table
+from solid_bandits.estimation.linalg.gram import weighted_gram
+from solid_bandits.estimation.linalg.vectors import best_arm, inner_products
+from solid_bandits.estimation.ridge import Regression, make_regression
+from solid_bandits.planning.closest import closest_alternative
+from solid_bandits.policies.contract import TablePolicy, register, require_bound
+from solid_bandits.policies.facts import Facts
 from solid_bandits.policies.identification import PastNorms, best_of_rows, is_identified, make_past_norms
 from solid_bandits.policies.thresholds import exploitation_threshold
-from solid_bandits.setting import Setting, Table
 
 LEAST_MIXABILITY = 1e-290
 """Below this AdaHedge's rate log K / mixability would overflow; it counts as infinite."""
@@ -40,9 +40,9 @@ class Learners(NamedTuple):
 
 
 class SPLState(NamedTuple):
-    """All that SPL carries."""
+    """State of SPL."""
 
-    estimator: Estimator
+    regression: Regression
     learners: Learners
     step: Ints
     """t: decisions made, shape ()."""
@@ -59,10 +59,7 @@ class SPLState(NamedTuple):
 class SPLWork(NamedTuple):
     """Scratch; nothing that a decision depends on is carried in it."""
 
-    arms: ArmsWork
     past: PastNorms
-    theta: Floats
-    """θ-hat, shape (dim,)."""
     means: Floats
     """φᵀθ-hat, shape (1, arms)."""
     rates: Floats
@@ -76,7 +73,7 @@ class SPLWork(NamedTuple):
 
 
 class SPLAgent(NamedTuple):
-    """SPL at work."""
+    """Compiled form of SPL."""
 
     params: SPLParams
     setting: Setting
@@ -166,7 +163,7 @@ def best_response(agent: SPLAgent, clip: float) -> None:
 def explore(agent: SPLAgent, step: int) -> int:
     """One round of the game between rates and alternatives, then the arm that lags most behind Σ w.
 
-    θ-hat is in `work.theta`.
+    θ-hat is in `regression.work.theta`.
     """
     state, work = agent.state, agent.work
     n_arms = state.pulls.shape[0]
@@ -175,7 +172,7 @@ def explore(agent: SPLAgent, step: int) -> int:
     if clip == 0.0:
         # A bound of zero (all features zero) leaves nothing to clip, and nothing to explore.
         clip = max(agent.setting.theta_bound * agent.table.feature_bound, 1e-300) / math.log(max(step, 3))
-    inner_products(agent.table.columns, work.theta, work.means[0])
+    inner_products(agent.table.columns, state.regression.work.theta, work.means[0])
     best = best_arm(work.means[0])
     gains, mixability = state.learners.gains[best], state.learners.mixability[best]
     hedge(gains, mixability, work.rates)
@@ -193,7 +190,7 @@ def explore(agent: SPLAgent, step: int) -> int:
 
 
 @jit
-def act(agent: SPLAgent, context: int) -> tuple[int, bool]:
+def act(agent: SPLAgent, context: int, out: Floats | None) -> tuple[int, bool]:
     """Every arm once; then the best arm where it is identified, else the arm that the tracked rates ask for."""
     state, work = agent.state, agent.work
     state.step[()] += 1
@@ -202,22 +199,14 @@ def act(agent: SPLAgent, context: int) -> tuple[int, bool]:
         if state.pulls[k] == 0:
             state.pulls[k] += 1
             return k, True
-    write_theta(state.estimator, work.theta)
     arms, threshold = agent.table.features[0], exploitation_threshold(agent.setting, step)
-    explores = not is_identified(state.estimator, arms, work.theta, work.arms, work.past, 0, threshold)
-    arm = explore(agent, step) if explores else best_of_rows(arms, work.theta)
+    explores = not is_identified(state.regression, arms, work.past, 0, threshold)
+    arm = explore(agent, step) if explores else best_of_rows(arms, state.regression.work.theta)
     state.pulls[arm] += 1
     return arm, explores
 
 
-@jit
-def update(agent: SPLAgent, context: int, arm: int, reward: float) -> None:
-    """Take in a reward."""
-    features, work = agent.table.features[context, arm], agent.work.arms
-    observe(agent.state.estimator, features, reward, work.vector, work.gains)
-
-
-register(SPLAgent, act, update, probabilities=None)
+register(SPLAgent, act, certain=True)
 
 
 @dataclass(frozen=True)
@@ -239,7 +228,7 @@ class SPL(TablePolicy):
     Example:
         >>> import solid_bandits as sb
         >>> problem = sb.problems.end_of_optimism()
-        >>> agent = sb.Agent(sb.SPL(gap_clip=0.1), contexts=problem.features, noise_std=problem.noise_std, seed=0)
+        >>> agent = sb.Agent(sb.rivals.SPL(gap_clip=0.1), contexts=problem.features, noise_std=1.0, seed=0)
         >>> agent.learn(agent.decide(context=0), reward=1.0)
         >>> agent.decide(context=0).arm
         1
@@ -248,13 +237,21 @@ class SPL(TablePolicy):
     AdaHedge: de Rooij, van Erven, Grünwald and Koolen (2014), "Follow the leader if you can, hedge if you must".
     """
 
-    gap_clip: float | None = None
-    ridge: float = 1.0
+    facts = Facts(
+        name="spl",
+        label="SPL",
+        line="AdaHedge plays the lower bound's game against the closest alternative; tracks its rates",
+        setting="structured, one context; linear here",
+        optimality="constant; finite-time bound",
+        exploration="optimism arm by arm",
+        test="likelihood ratio",
+        reference="Degenne, Shao and Koolen 2020",
+        cost=(0.3, 0.01, 0.001),
+        one_context=True,
+    )
 
-    def __post_init__(self) -> None:
-        if self.gap_clip is not None:
-            _check.positive("gap_clip", self.gap_clip)
-        _check.positive("ridge", self.ridge)
+    gap_clip: float | None = parameter(None, above=0, none=True)
+    ridge: float = parameter(1.0, above=0)
 
     def check_state(self, agent: SPLAgent) -> None:
         """Refuse gains that are not less their largest, and more exploring pulls than there were rounds."""
@@ -264,14 +261,13 @@ class SPL(TablePolicy):
         if state.exploring_pulls.sum() > state.explored.item():
             raise ValueError("state.exploring_pulls must sum to state.explored at most")
 
-    def start(self, setting: Setting, table: Table, stream: Words) -> SPLAgent:
-        """A new agent; SPL draws nothing, so the stream is not kept."""
-        require_one_context("SPL", table)
+    def start(self, setting: Setting, table: Table, rng: Words) -> SPLAgent:
+        """A new agent; SPL draws nothing, so `rng` is not kept."""
         if self.gap_clip is None:
             require_bound("SPL without a gap_clip", setting)
         _, n_arms, dim = table.features.shape
         state = SPLState(
-            estimator=make_estimator(dim, self.ridge),
+            regression=make_regression(dim, setting.noise_std, self.ridge, norms=True),
             learners=Learners(np.zeros((n_arms, n_arms)), np.zeros(n_arms)),
             step=np.array(0),
             explored=np.array(0),
@@ -280,9 +276,7 @@ class SPL(TablePolicy):
             tracked=np.zeros(n_arms),
         )
         work = SPLWork(
-            arms=make_arms_work(dim),
             past=make_past_norms(1, n_arms),
-            theta=np.zeros(dim),
             means=np.zeros((1, n_arms)),
             rates=np.zeros(n_arms),
             weights=np.zeros(n_arms),

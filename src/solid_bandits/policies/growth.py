@@ -1,0 +1,145 @@
+"""Agents that grow while they are at work: one more arm, one more column, other coordinates; and why an arm was chosen.
+
+Each function takes a policy, the setting that its agent was started in, and the agent; it returns the setting and the
+agent of now on, and changes nothing that it was given. The agent's type stays the same, so nothing is compiled anew. It
+needs a setting with `blocks`, or with `grows`.
+
+    setting, agent = with_block(policy, setting, agent)                 # a new arm
+    setting, agent = with_column(policy, setting, agent)                # a new category
+    setting, agent = with_basis(policy, setting, agent, basis)          # (m, s) of a column are renewed
+    explain(agent, rows, chosen, runner_up).chosen.estimate             # what each feature added
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from solid_bandits._internal import checks
+from solid_bandits._internal.types import Floats
+from solid_bandits.core.randomness import POLICY, make_rng
+from solid_bandits.core.setting import Setting, make_setting
+from solid_bandits.estimation.growth import (
+    Parts,
+    add_block,
+    add_columns,
+    change_basis,
+    parts_of,
+    require_apart,
+)
+from solid_bandits.policies import contract
+from solid_bandits.policies.contract import CompiledAgent, Policy
+from solid_bandits.policies.regression_policy import Change, RegressionPolicy
+
+
+class Explanation(NamedTuple):
+    """What each feature added, of the arm chosen and of the one that came next."""
+
+    chosen: Parts
+    runner_up: Parts | None
+    """None where no other arm was on offer."""
+
+
+def with_block(
+    policy: Policy, setting: Setting, agent: CompiledAgent, like: int | None = None
+) -> tuple[Setting, Any]:
+    """One more block, whose number is `setting.blocks` of before: a new arm.
+
+    Without `like` it starts from the prior, exactly as if it had been there from the start and never on offer. With it,
+    it knows what that block knows: same coefficients, widths and evidence, which is its own from then on, also in the
+    ridge by evidence. The rewards behind a copy count once: the estimate of σ has no more degrees of freedom than
+    before, and its sum of squares grows by the ridge's part, ν ‖θ‖², of one more block only.
+
+    LinTS and VIDS draw coefficients of one more block from then on, and so other models.
+    """
+    require_apart(agent.state.regression)
+    if like is not None:
+        like = checks.index("like", like, setting.blocks)
+    return _changed(
+        policy,
+        setting,
+        agent,
+        setting._replace(blocks=setting.blocks + 1),
+        Change(lambda regression: add_block(regression, like), lambda rows: rows),
+    )
+
+
+def with_column(
+    policy: Policy, setting: Setting, agent: CompiledAgent, place: int | None = None, count: int = 1
+) -> tuple[Setting, Any]:
+    """More columns of features, in every block where there are blocks, before column `place`; None is the end.
+
+    Exactly as if these columns had been there from the start, with zeros: estimate, norms, ridge and σ of any arm with
+    zeros in them are what they were, and their own coefficients have the prior. `place` counts from 0, without the
+    block number.
+    """
+    require_apart(agent.state.regression)
+    at = setting.width if place is None else checks.integer("place", place, least=0, most=setting.width)
+    count = checks.integer("count", count, least=1)
+    skipped = setting.dim - setting.width
+    return _changed(
+        policy,
+        setting,
+        agent,
+        setting._replace(dim=setting.dim + count),
+        Change(
+            lambda regression: add_columns(regression, at, count),
+            lambda rows: np.insert(rows, [skipped + at] * count, 0.0, axis=1),
+        ),
+    )
+
+
+def with_basis(
+    policy: Policy, setting: Setting, agent: CompiledAgent, basis: ArrayLike
+) -> tuple[Setting, Any]:
+    """Other coordinates for features: φ_new = M φ_old, M being `basis`, of shape (width, width), in every block.
+
+    For columns that are standardised as (x - m) / s, whose m and s are renewed: M is diagonal but for the column of the
+    intercept, (x - m') / s' = (s / s') · (x - m) / s + (m - m') / s' · 1. The evidence without its ridge is moved
+    exactly, as if all rewards had come with the new features, and the ridge is put back by its own rules
+    (`estimation.growth.change_basis`): what the agent does from then on depends on the features in the new coordinates
+    alone, however they were written before.
+    """
+    require_apart(agent.state.regression)
+    matrix = np.array(checks.array("basis", basis, "width", "width"))
+    if matrix.shape != (setting.width, setting.width):
+        raise ValueError(f"basis must have shape {(setting.width, setting.width)}, got {matrix.shape}")
+    skipped = setting.dim - setting.width
+
+    def moved(rows: Floats) -> Floats:
+        return np.hstack([rows[:, :skipped], rows[:, skipped:] @ matrix.T])
+
+    return _changed(
+        policy,
+        setting,
+        agent,
+        setting,
+        Change(lambda regression: change_basis(regression, matrix), moved),
+    )
+
+
+def explain(agent: CompiledAgent, rows: Floats, chosen: int, runner_up: int | None) -> Explanation:
+    """What each feature of two of the arms on offer, rows of shape (arms, dim), adds to estimate and squared width."""
+    regression = getattr(agent.state, "regression", None)
+    parts = parts_of(regression, rows[chosen])
+    return Explanation(parts, None if runner_up is None else parts_of(regression, rows[runner_up]))
+
+
+def _changed(
+    policy: Policy, setting: Setting, agent: Any, grown: Setting, change: Change
+) -> tuple[Setting, Any]:
+    """An agent that is started in the grown setting, with the state of the other one."""
+    if not isinstance(policy, RegressionPolicy):
+        raise ValueError(
+            f"policy must decide from features by a regression to grow, such as LinTS, got {policy.name}"
+        )
+    known = make_setting(
+        grown.dim,
+        grown.noise_std or None,
+        grown.theta_bound or None,
+        grown.horizon or None,
+        grown.blocks,
+        grown.grows,
+    )
+    fresh: Any = contract.start(policy, known, None, make_rng(0, 0, POLICY))
+    return known, fresh._replace(state=policy.carry(agent.state, change))
