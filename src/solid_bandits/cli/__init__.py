@@ -8,22 +8,23 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 
-from solid_bandits import _extras
-from solid_bandits._extras import MissingExtraError
+from solid_bandits._internal import extras
+from solid_bandits._internal.extras import MissingExtraError
+from solid_bandits._internal.signals import handled
 from solid_bandits.cli.bound import bound
-from solid_bandits.cli.compare import compare
+from solid_bandits.cli.compare import compare, summarise
 from solid_bandits.cli.evaluate import evaluate
-from solid_bandits.cli.policies import policies
+from solid_bandits.cli.listing import policies, problems
 from solid_bandits.cli.report import report
 from solid_bandits.cli.reproduce import reproduce
-from solid_bandits.cli.serve import keys, replay, serve
-from solid_bandits.cli.summarise import summarise
+from solid_bandits.cli.serve import keys, replay, serve, vacuum
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -38,7 +39,7 @@ EXAMPLES = """Examples:
 
   solid-bandits compare toy --policy randucb --policy "linucb(scale=0.5)"
 
-  solid-bandits bound random --arms 16
+  solid-bandits bound "random(n_arms=16)"
 
   solid-bandits evaluate log.parquet --policy uniform
 """
@@ -48,7 +49,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Contextual linear bandits: SOLID and its rivals, compared fairly.",
 )
-for _command in (compare, summarise, evaluate, reproduce, report, bound, policies, serve, replay):
+for _command in (
+    compare,
+    summarise,
+    evaluate,
+    reproduce,
+    report,
+    bound,
+    policies,
+    problems,
+    serve,
+    replay,
+    vacuum,
+):
     app.command()(_command)
 app.add_typer(keys, name="keys")
 
@@ -81,7 +94,8 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal without ξ is no reason to fail
     terminated: list[int] = []
     try:
-        with _interrupted_by_sigterm(terminated):
+        with _interrupted_by_sigterm(terminated), warnings.catch_warnings():
+            warnings.showwarning = cast("Any", _show_warning)
             status = app(standalone_mode=False)
     except typer.TyperException as error:
         _fail(error.format_message())
@@ -90,7 +104,7 @@ def main() -> None:
     except (OSError, MissingExtraError) as error:
         _fail(str(error))
     except ModuleNotFoundError as error:
-        missing = _extras.missing(error, "this command")
+        missing = extras.missing(error, "this command")
         if missing is None:
             raise
         _fail(str(missing))
@@ -118,14 +132,13 @@ def _interrupted_by_sigterm(terminated: list[int]) -> Iterator[None]:
         last.start()
         raise _Terminated
 
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may decide about signals
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
+    with handled(interrupt, signal.SIGTERM):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """Print a warning in one line, as errors are: its place in the code means nothing to whoever typed a command."""
+    print(f"solid-bandits: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _fail(message: str, status: int = 2) -> NoReturn:

@@ -5,13 +5,12 @@ from typing import Annotated
 
 import typer
 
-from solid_bandits.cli.errors import bad_arguments, check_writable, plain_console
-from solid_bandits.cli.problems import Chosen, takes_problem
+from solid_bandits.cli.messages import bad_arguments, check_writable, show
+from solid_bandits.cli.options import Finite
 
 
-@takes_problem
 def bound(
-    chosen: Chosen,
+    problem: Finite,
     z: Annotated[
         list[float] | None, typer.Option(help="Also solve (P_z) at this z; repeat for several.")
     ] = None,
@@ -20,24 +19,23 @@ def bound(
 ) -> None:
     """Compute the regret lower bound of a problem: the constant of log n, certified from both sides."""
     from solid_bandits.bounds import curve, lower_bound, lower_bound_at, pure_exploration
-    from solid_bandits.problem import Problem
+    from solid_bandits.core.problem import Problem
+    from solid_bandits.paper.naming import choose
     from solid_bandits.report.bound import bound_tables, check_bound_free, write_bound
 
-    problem = chosen.problem
-    assert isinstance(problem, Problem)  # files of data are for compare alone
+    with bad_arguments():
+        found = choose(problem, streams=False).problem
+    assert isinstance(found, Problem)
     if out is not None:
         with bad_arguments("--out: "):
             check_writable(out)
-            check_bound_free(out, problem)
+            check_bound_free(out, found)
     with bad_arguments():
-        answer = lower_bound(problem, tol=tol)
-        pure = pure_exploration(problem, tol=tol)
-        at = [lower_bound_at(problem, value, tol=tol, exploration=pure) for value in z or []]
-    console = plain_console()
-    console.print(f"{problem!r}", highlight=False, soft_wrap=True)
-    for table in bound_tables(problem, answer, pure, at):
-        console.print(table)
+        answer = lower_bound(found, tol=tol)
+        pure = pure_exploration(found, tol=tol)
+        at = [lower_bound_at(found, value, tol=tol, exploration=pure) for value in z or []]
+    show(f"{found!r}", *bound_tables(found, answer, pure, at))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        write_bound(problem, answer, pure, at, curve(problem), out)
-        console.print(f"written to {out}/: bound.png, bound.json", highlight=False, soft_wrap=True)
+        write_bound(found, answer, pure, at, curve(found), out)
+        show(f"written to {out}/: bound.png, bound.json")

@@ -1,17 +1,20 @@
 """`solid-bandits evaluate`: what a log says of other policies."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from solid_bandits.cli.errors import bad_arguments, check_writable, plain_console
+from solid_bandits.cli.messages import bad_arguments, check_writable, show
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from solid_bandits.ope.rows import Reader
 
 
 def evaluate(
-    log: Annotated[
-        Path, typer.Argument(help="A log: Parquet, CSV, dsjson, or the directory of a bandit's log.")
-    ],
+    log: Annotated[Path, typer.Argument(help="A log: Parquet, CSV, dsjson, or the store of a bandit.")],
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,15 +54,40 @@ def evaluate(
             "policies and runs need; repeat for several."
         ),
     ] = None,
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Compare the policies in segments too: a column of the table, or tree; repeat to cross columns."
+        ),
+    ] = None,
+    verdict: Annotated[
+        bool,
+        typer.Option(
+            "--verdict",
+            help="Also say which arm or policy is best, and whether one may stop collecting decisions.",
+        ),
+    ] = False,
+    delta: Annotated[float, typer.Option(help="The verdict's probability of ever being wrong.")] = 0.05,
+    tolerance: Annotated[
+        float, typer.Option(help="By how much another may be better when the verdict is to stop.")
+    ] = 0.0,
     out: Annotated[
         Path | None, typer.Option(help="Directory for evaluation.png and evaluation.html.")
     ] = None,
 ) -> None:
-    """Evaluate policies from the log of another: print a table for each, write a figure and a page."""
-    from solid_bandits import ope
-    from solid_bandits._check import ArgumentError
-    from solid_bandits.ope.named import by_words, rows_where
-    from solid_bandits.report.evaluation import FIGURE_FILE, PAGE_FILE, evaluation_table, write_evaluation
+    """Evaluate policies from the log of another: say who won, print a table for each, write a figure and a page."""
+    from solid_bandits._internal.checks import ArgumentError
+    from solid_bandits.ope import compare as compare_policies
+    from solid_bandits.ope import evaluate as evaluate_policies
+    from solid_bandits.ope import verdict as judge
+    from solid_bandits.ope.named import asked_words
+    from solid_bandits.report.evaluation import (
+        FIGURE_FILE,
+        PAGE_FILE,
+        comparison_tables,
+        evaluation_table,
+        write_evaluation,
+    )
 
     with bad_arguments():
         columns = {}
@@ -70,27 +98,52 @@ def evaluate(
             columns[name] = theirs
         if out is not None:
             check_writable(out)
-        source = log if where is None else rows_where(log, where)
-        policies, rows = by_words(policy or ["uniform"], source, columns, context or ())
-        plain = rows is source  # else it has been made a log already
-        evaluations = {
-            label: ope.evaluate(
-                rows,
-                one,
-                estimator,
-                logger=logger,
-                reward_range=reward_range,
-                missing_reward=missing_reward,
-                confidence=confidence,
-                bootstrap=bootstrap,
-                columns=columns or None if plain else None,
-                context=context or () if plain else (),
+        reader, policies = asked_words(
+            log,
+            policy or ["uniform"],
+            files=True,
+            where=where or (),
+            columns=columns or None,
+            context=context or (),
+            missing_reward=missing_reward,
+        )
+        shared: dict[str, Any] = {"logger": logger, "reward_range": reward_range, "confidence": confidence}
+        evaluations = evaluate_policies(reader, policies, estimator, bootstrap=bootstrap, **shared)
+        first = next(iter(evaluations.values()))
+        comparison = None
+        if "effective rewards" in first.diagnostics:  # it has probabilities
+            segments = None
+            if segment:
+                segments = segment[0] if segment == ["tree"] else segments_of(log, reader, segment)
+            comparison = compare_policies(
+                reader, policies, segments=segments, context=context or (), **shared
             )
-            for label, one in policies.items()
-        }
-    console = plain_console()
+        judged = None
+        if verdict:
+            others = {label: one for label, one in policies.items() if not str(one).startswith("always:")}
+            judged = judge(reader, others, delta=delta, tolerance=tolerance, reward_range=reward_range)
+    if judged is not None:
+        show(judged.said)
+    if comparison is not None:
+        for table in comparison_tables(comparison):
+            show(table)
     for label, evaluation in evaluations.items():
-        console.print(evaluation_table(label, evaluation))
+        show(evaluation_table(label, evaluation))
     if out is not None:
-        write_evaluation(evaluations, out, log.name)
-        console.print(f"written to {out}/: {FIGURE_FILE}, {PAGE_FILE}", highlight=False, soft_wrap=True)
+        write_evaluation(evaluations, out, log.name, comparison, judged)
+        show(f"written to {out}/: {FIGURE_FILE}, {PAGE_FILE}")
+
+
+def segments_of(log: Path, reader: "Reader", names: list[str]) -> "pl.Series":
+    """Return one label per row by columns of the table in the file."""
+    from solid_bandits._internal.checks import ArgumentError
+    from solid_bandits.ope.rows import read_table
+    from solid_bandits.ope.segments import by_columns
+
+    labels = by_columns(read_table(log), names)
+    if len(labels) != reader.height:
+        raise ArgumentError(
+            "segment",
+            "must not be a column where only some of the rows are evaluated: tree is possible there",
+        )
+    return labels

@@ -1,12 +1,16 @@
 """How the work goes: one live display on a terminal, plain lines elsewhere."""
 
 import time
-from types import TracebackType
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from solid_bandits._words import count, duration, fixed
+from solid_bandits._internal.wording import count, duration, fixed
+
+if TYPE_CHECKING:
+    from solid_bandits.simulation.playing import Work
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -26,7 +30,7 @@ class Display:
         self.console = console or Console(stderr=True)
         self.workers = workers
         self.live = self.console.is_terminal
-        self.tasks = self.done = self.steps = self.kept = 0
+        self.tasks = self.done = self.steps = 0
         self.estimated = self.estimate_done = 0.0
         self.clock = self.last_line = time.monotonic()
         self.bar = Progress(
@@ -43,23 +47,22 @@ class Display:
     def __enter__(self) -> "Display":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.bar.stop()
 
-    def begin(self, tasks: int, kept: int, seconds: float) -> None:
-        """Start: so many tasks, so many of them kept from before, so many CPU seconds estimated for the rest."""
-        self.tasks, self.kept, self.done, self.estimated = tasks, kept, kept, seconds
+    def begin(self, tasks: "Sequence[Work]", kept: int) -> None:
+        """These tasks are to be done; so many others are kept from before."""
+        self.tasks, self.done = kept + len(tasks), kept
+        self.estimated = sum(task.seconds for task in tasks)
         if kept:
-            self.say(f"{kept:,} of {tasks:,} tasks are already done")
-        if kept < tasks:
+            self.say(f"{kept:,} of {self.tasks:,} tasks are already done")
+        if tasks:
             self.say(
-                f"{count(tasks - kept, 'task')} to do, {_estimated(seconds / self.workers)} on "
+                f"{count(len(tasks), 'task')} to do, {_estimated(self.estimated / self.workers)} on "
                 f"{count(self.workers, 'worker')} (estimate; compiling comes on top the first time)"
             )
             self.bar.start()
-            self.task = self.bar.add_task("compiling", total=tasks, completed=kept, speed="", left="")
+            self.task = self.bar.add_task("compiling", total=self.tasks, completed=kept, speed="", left="")
 
     def compiling(self, done: int, total: int) -> None:
         """So many of the loops that the tasks need are compiled, or were found compiled."""
@@ -77,23 +80,23 @@ class Display:
         """Compiling is over: speeds are measured from here."""
         self.clock = self.last_line = time.monotonic()
 
-    def advance(self, what: str, steps: int, seconds: float) -> None:
+    def advance(self, task: "Work") -> None:
         """One more task is done."""
         now = time.monotonic()
         self.done += 1
-        self.steps += steps
-        self.estimate_done += seconds
+        self.steps += task.steps
+        self.estimate_done += task.seconds
         elapsed = max(now - self.clock, 1e-3)
         speed = f"{fixed(self.steps / elapsed, 0)} steps/s"
         pace = elapsed / self.estimate_done if self.estimate_done > 0 else 1.0 / self.workers
         left = max(self.estimated - self.estimate_done, 0.0) * pace
         words = "" if self.done == self.tasks else f"{_estimated(left, about='')} left"
         if self.live:
-            self.bar.update(self.task, completed=self.done, description=what, speed=speed, left=words)
+            self.bar.update(self.task, completed=self.done, description=task.label, speed=speed, left=words)
         elif now - self.last_line >= SECONDS_BETWEEN_LINES or self.done == self.tasks:
             self.last_line = now
             self.say(
                 ", ".join(
-                    filter(None, [f"{self.done:,}/{self.tasks:,} tasks", speed, words, f"last: {what}"])
+                    filter(None, [f"{self.done:,}/{self.tasks:,} tasks", speed, words, f"last: {task.label}"])
                 )
             )

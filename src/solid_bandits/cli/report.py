@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from solid_bandits._files import MANIFEST_FILE
-from solid_bandits.cli.errors import bad_arguments, plain_console
+from solid_bandits._internal.files import MANIFEST_FILE
+from solid_bandits.cli.messages import bad_arguments, show
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from solid_bandits.experiments.outcome import Outcome
-    from solid_bandits.results import Results
-    from solid_bandits.summary import Summary
+    from solid_bandits.simulation.results import Results
+    from solid_bandits.simulation.summary import Summary
 
 SUMMARY_FILE = "summary.json"
 SURVIVAL_FILE = "survival.png"
@@ -29,11 +26,11 @@ def report(
     """Write figures and pages of a directory again, from its results, and print what they show."""
     with bad_arguments():
         if (directory / MANIFEST_FILE).exists():
-            from solid_bandits.results import Results
+            from solid_bandits.simulation.results import Results
 
             report_results(Results.load(directory), directory)
         elif (directory / SUMMARY_FILE).exists():
-            from solid_bandits.summary import Summary
+            from solid_bandits.simulation.summary import Summary
 
             report_summary(Summary.load(directory / SUMMARY_FILE), directory)
         else:
@@ -47,10 +44,10 @@ def report_results(
 
     `kept` are files that are there already; `note` says what the intervals cover; `first` begins the last line.
     """
-    from solid_bandits._words import number
-    from solid_bandits.report.figure import write_figure
+    from solid_bandits._internal.wording import number
+    from solid_bandits.report.figure import save_figure, write_figure
     from solid_bandits.report.page import write_page
-    from solid_bandits.report.stream_figure import write_stream_figure
+    from solid_bandits.report.stream_figure import stream_figure
     from solid_bandits.report.table import final_table, stream_table
 
     constant = results.bound
@@ -58,65 +55,51 @@ def report_results(
     write_figure(results, out / "regret.png", bound=constant)
     write_page(results, out / "report.html", bound=constant)
     if results.arms is not None:
-        write_stream_figure(results, out / "stream.png")
+        save_figure(stream_figure(results), out / "stream.png")
         written.append("stream.png")
-    console = plain_console()
-    console.print(final_table(results, bound=constant))
-    beside = stream_table(results)
-    if beside is not None:
-        console.print(beside)
-    if note:
-        console.print(note, highlight=False, soft_wrap=True)
-    if constant is not None:
-        console.print(f"v* = {number(constant, 6)}, the constant of the regret lower bound", highlight=False)
-    _say_written(console, out, written, first)
+    show(
+        final_table(results, bound=constant),
+        stream_table(results),
+        note,
+        constant is not None and f"v* = {number(constant, 6)}, the constant of the regret lower bound",
+        _written(out, written, first),
+    )
 
 
 def report_summary(summary: "Summary", out: Path) -> None:
     """Figure and table of many runs."""
-    from solid_bandits.report.tails import tails_table, write_survival
+    from solid_bandits.report.figure import save_figure
+    from solid_bandits.report.tails import survival_figure, tails_table
 
-    write_survival(summary, out / SURVIVAL_FILE)
-    console = plain_console()
-    console.print(tails_table(summary))
-    _say_written(console, out, [SUMMARY_FILE, SURVIVAL_FILE])
+    save_figure(survival_figure(summary), out / SURVIVAL_FILE)
+    show(tails_table(summary), _written(out, [SUMMARY_FILE, SURVIVAL_FILE]))
 
 
 def report_experiments(out: Path) -> None:
     """Figures, page, document and verdicts of a directory of experiments; regret of those that claim nothing."""
-    from solid_bandits.experiments.outcomes import outcomes
-    from solid_bandits.experiments.ranking import ranking
-    from solid_bandits.report.directory import write_report
-    from solid_bandits.report.readings import chosen_words
-    from solid_bandits.report.verdicts import legend, verdict_table
+    from solid_bandits.paper.loading import load_outcomes
+    from solid_bandits.paper.ranking import ranking
+    from solid_bandits.paper.report.directory import write_report
+    from solid_bandits.paper.report.readings import all_readings, chosen_words
+    from solid_bandits.paper.report.verdicts import legend, verdict_table
+    from solid_bandits.report.table import final_table
 
-    found = outcomes(out)
+    found = load_outcomes(out)
     if not found:
         raise ValueError(
             f"{os.fspath(out)!r} holds no results; give a directory that compare, reproduce, summarise or results.save "
             "wrote"
         )
     written = write_report(found, out)
-    console = plain_console()
     for outcome in found:
-        if not outcome.verdicts:
-            _print_regret(console, outcome)
+        for label, results in () if outcome.verdicts else outcome.parts.items():
+            show(f"{outcome.title}: {label}", final_table(results, bound=results.bound))
     if any(outcome.verdicts for outcome in found):
-        console.print(verdict_table(found))
-    words = chosen_words(found, ranking(found))
-    if words:
-        console.print(f"{legend()} {words}", highlight=False, soft_wrap=True)
-    _say_written(console, out, written)
+        show(verdict_table(found))
+    if all_readings(found):
+        show(f"{legend(found)} {chosen_words(found, ranking(found))}".strip())
+    show(_written(out, written))
 
 
-def _print_regret(console: "Console", outcome: "Outcome") -> None:
-    """What there is to say of an experiment without claims."""
-    from solid_bandits.report.table import final_table
-
-    for label, results in outcome.parts.items():
-        console.print(f"{outcome.title}: {label}", highlight=False, soft_wrap=True)
-        console.print(final_table(results, bound=results.bound))
-
-
-def _say_written(console: "Console", out: Path, files: list[str], first: str = "") -> None:
-    console.print(f"{first}written to {out}/: {', '.join(files)}", highlight=False, soft_wrap=True)
+def _written(out: Path, files: Sequence[str], first: str = "") -> str:
+    return f"{first}written to {out}/: {', '.join(files)}"

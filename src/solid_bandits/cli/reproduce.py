@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from solid_bandits.cli.errors import bad_arguments
+from solid_bandits.cli.messages import bad_arguments, show, simulation_errors
+from solid_bandits.cli.options import Jobs
 from solid_bandits.cli.report import report_experiments
 
 if TYPE_CHECKING:
-    from solid_bandits.experiments.experiment import Experiment
-    from solid_bandits.workers import Workers
+    from solid_bandits.paper.experiment import Experiment
+    from solid_bandits.simulation.workers import Workers
 
 
 class Outsized(NamedTuple):
@@ -42,7 +43,7 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Directory for results and report (default: reproduction/SCALE).")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes (default: one per core).")] = None,
+    jobs: Jobs = None,
     backend: Annotated[str, typer.Option(help="local, or dask: a running Dask cluster.")] = "local",
     address: Annotated[str | None, typer.Option(help="dask: HOST:PORT of the scheduler.")] = None,
     import_: Annotated[
@@ -57,8 +58,8 @@ def reproduce(
 
     Writes results, one figure per experiment, report.html and report.md into the directory.
     """
-    from solid_bandits.experiments.names import NAMES
-    from solid_bandits.experiments.reader import load
+    from solid_bandits.paper.names import NAMES
+    from solid_bandits.paper.reader import load
 
     if list_:
         _list(experiment or [*NAMES])
@@ -78,14 +79,12 @@ def reproduce(
 
 
 def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
-    from solid_bandits._files import StoreError
+    from solid_bandits._internal.files import StoreError
     from solid_bandits.cli.progress import Display
-    from solid_bandits.experiments.engine import play
-    from solid_bandits.policies.own import OwnPolicyError
-    from solid_bandits.workers import WorkersLostError
+    from solid_bandits.paper.engine import play
 
     again = "finished tasks are saved; rerun to resume"
-    with Display(workers.count) as display:
+    with simulation_errors(f"; {again}"), Display(workers.count) as display:
         try:
             play(chosen, out, workers, display)
         except StoreError as error:
@@ -96,10 +95,6 @@ def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
                 f"interrupted after {display.done:,} of {display.tasks:,} tasks, saved in {out}; {again}"
             )
             raise
-        except OwnPolicyError as error:
-            raise typer.TyperException(str(error)) from None
-        except WorkersLostError as error:
-            raise typer.TyperException(f"{error}; {again}") from None
         except OSError as error:
             raise typer.TyperException(
                 f"{out} cannot be written to ({error.strerror or error}); {again}"
@@ -113,10 +108,10 @@ def _play(chosen: "list[Experiment]", out: Path, workers: "Workers") -> None:
 
 
 def _workers(backend: str, address: str | None, jobs: int | None) -> "Workers":
-    from solid_bandits import _check
-    from solid_bandits.workers import DaskCluster, Processes
+    from solid_bandits._internal import checks
+    from solid_bandits.simulation.workers import DaskCluster, Processes
 
-    if _check.choice("backend", backend, ("local", "dask")) == "dask":
+    if checks.choice("backend", backend, ("local", "dask")) == "dask":
         if address is None:
             raise ValueError("address is missing; give --address HOST:PORT of the Dask scheduler")
         if jobs is not None:
@@ -131,7 +126,7 @@ def _workers(backend: str, address: str | None, jobs: int | None) -> "Workers":
 
 def _names(given: list[str]) -> list[str]:
     """The names meant, each once."""
-    from solid_bandits.experiments.names import ALL
+    from solid_bandits.paper.names import ALL
 
     return list(dict.fromkeys(name for one in given for name in (ALL if one == "all" else [one])))
 
@@ -141,9 +136,8 @@ def _list(names: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from solid_bandits.experiments.estimate import experiment_seconds
-    from solid_bandits.experiments.names import ON_THEIR_OWN, SCALES
-    from solid_bandits.experiments.reader import load
+    from solid_bandits.paper.names import ON_THEIR_OWN, SCALES
+    from solid_bandits.paper.reader import load
 
     cores = os.cpu_count() or 1
     # Without edges, the longest word of the titles fits into a terminal of 80 columns.
@@ -165,22 +159,21 @@ def _list(names: list[str]) -> None:
             continue
         with bad_arguments():
             loaded = [load(name, scale) for scale in SCALES]
-        sizes = [_size(one.steps, experiment_seconds(one), cores) for one in loaded]
+        sizes = [_size(one.steps, one.seconds, cores) for one in loaded]
         table.add_row(name, *sizes, loaded[-1].title)
     console.print(table)
-    for note in notes:
-        console.print(note, highlight=False, soft_wrap=True, markup=False)
+    show(*notes)
 
 
 def _size(steps: int, seconds: float, cores: int) -> str:
     """Steps, and an estimate of the time: an hour more or less does not matter where it is many."""
-    from solid_bandits._words import duration
+    from solid_bandits._internal.wording import duration
 
     shared = seconds / cores
     return f"{_count(steps)}, {f'{shared / 3600:.0f} h' if shared >= 7200 else duration(shared)}"
 
 
 def _count(steps: int) -> str:
-    from solid_bandits._words import number
+    from solid_bandits._internal.wording import number
 
     return f"{number(steps / 1e9, 2)} billion" if steps >= 1e9 else f"{number(steps / 1e6, 2)} million"

@@ -1,17 +1,17 @@
 """`solid-bandits serve`, `keys` and `replay`: the decision service."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from solid_bandits.cli.errors import bad_arguments
+from solid_bandits.cli.messages import bad_arguments
 
 EXTRA = "the service needs pip install 'solid-bandits[service]'"
-PARTED = 1
-"""Exit status where a log and its models part."""
+DIVERGED = 1
+"""Exit status where a replay diverges from the log."""
 
 Data = Annotated[Path | None, typer.Option(help="Directory of the log, in SQLite.")]
 Database = Annotated[
@@ -26,34 +26,12 @@ def _service() -> Iterator[None]:
     """Within, what the service needs can be imported, and what goes wrong with its store is one line."""
     try:
         import fastapi  # noqa: F401
+        import httptools  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
         raise typer.TyperException(EXTRA) from None
-    from solid_bandits.service.store import StoreError
-
-    try:
-        with bad_arguments():
-            yield
-    except StoreError as error:
-        raise typer.TyperException(str(error)) from None
-
-
-@contextmanager
-def _held(data: Path) -> Iterator[None]:
-    """A directory for this process alone: made if missing, the owner's alone, and gone again if nothing was kept."""
-    from solid_bandits._files import locked
-
-    made = False
-    with suppress(OSError):  # it is there, or what follows says why not
-        data.mkdir(mode=0o700, parents=True)
-        made = True
-    try:
-        with locked(data):
-            yield
-    finally:
-        if made:
-            with suppress(OSError):  # it is not empty
-                data.rmdir()
+    with bad_arguments():
+        yield
 
 
 def serve(
@@ -74,15 +52,28 @@ def serve(
         ),
     ] = 5.0,
     rate: Annotated[float, typer.Option(help="Requests per second and key.", min=1)] = 1000,
+    key_bytes: Annotated[float, typer.Option(help="Bytes of bodies per second and key.", min=1024)] = 8 << 20,
     largest_body: Annotated[int, typer.Option(help="Bytes of a request's body.", min=1024)] = 4 << 20,
+    connections: Annotated[
+        int, typer.Option(help="Open at once; then idle ones are closed, or new ones refused.", min=1)
+    ] = 1000,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the first admin key is written, a new file; admin.key in --data DIR, or here."
+        ),
+    ] = None,
 ) -> None:
-    """Serve decisions over HTTP; the log in --data DIR is the truth. Prints the address, and the first admin key."""
+    """Serve decisions over HTTP; the log in --data DIR is the truth. Prints the address, and which file the first
+    admin key is in.
+    """
     with _service():
         from solid_bandits.service import keys as keyring
         from solid_bandits.service.app import make_app
-        from solid_bandits.service.opening import nodes_of, open_store
+        from solid_bandits.service.connections import Bounds
+        from solid_bandits.service.open_store import nodes_of, open_store
         from solid_bandits.service.runtime import Settings
-        from solid_bandits.service.server import held
+        from solid_bandits.service.server import held, make_room
         from solid_bandits.service.server import serve as run
 
         if (
@@ -95,9 +86,8 @@ def serve(
                 f"other nodes cannot reach this one at {host}: give --advertise where there are any", err=True
             )
         with ExitStack() as stack:
-            if data is not None:
-                stack.enter_context(_held(data))
             # What may not be had is found out before a key is made and shown in vain.
+            make_room(connections)
             sockets = held(host, port)
             for one in sockets:
                 stack.callback(one.close)
@@ -105,10 +95,20 @@ def serve(
             stack.callback(store.close)
             nodes = nodes_of(store, advertise or f"http://{host}:{port}", lease)
             if not store.keys():
-                key, _ = keyring.create(store, "admin", "first")
-                print(f"admin key (shown once): {key}", flush=True)
-            app = make_app(store, nodes, Settings(largest_body=largest_body, rate=rate, frozen=True))
-            listened = run(app, host, port, lambda url: print(f"listening on {url}", flush=True), sockets)
+                path = key_file or (data or Path()) / keyring.FIRST_KEY
+                keyring.create_in_file(store, path)
+                print(f"admin key in {path}", flush=True)
+            settings = Settings(largest_body=largest_body, rate=rate, key_bytes=key_bytes, frozen=True)
+            app = make_app(store, nodes, settings)
+            listened = run(
+                app,
+                host,
+                port,
+                lambda url: print(f"listening on {url}", flush=True),
+                sockets,
+                Bounds(connections=connections),
+                settings.end_seconds,
+            )
         if not listened:
             raise typer.Exit(3)
 
@@ -123,7 +123,7 @@ def create(
     """Make a key and print it, once."""
     with _service():
         from solid_bandits.service import keys as keyring
-        from solid_bandits.service.opening import open_store
+        from solid_bandits.service.open_store import open_store
 
         store = open_store(data, database)
         try:
@@ -141,8 +141,8 @@ def listed(data: Data = None, database: Database = None) -> None:
 
         from rich.table import Table
 
-        from solid_bandits.cli.errors import plain_console
-        from solid_bandits.service.opening import open_store
+        from solid_bandits.cli.messages import show
+        from solid_bandits.service.open_store import open_store
 
         store = open_store(data, database)
         try:
@@ -156,7 +156,7 @@ def listed(data: Data = None, database: Database = None) -> None:
                 for one in (row.created, row.revoked)
             ]
             table.add_row(row.id, row.role, row.name, *times)
-        plain_console().print(table)
+        show(table)
 
 
 @keys.command("revoke")
@@ -168,7 +168,7 @@ def revoke(
     """Revoke a key; a running service refuses it within a second."""
     with _service():
         from solid_bandits.live.arguments import now
-        from solid_bandits.service.opening import open_store
+        from solid_bandits.service.open_store import open_store
 
         store = open_store(data, database)
         try:
@@ -180,31 +180,59 @@ def revoke(
 
 
 def replay(
-    data: Annotated[Path | None, typer.Argument(help="Directory of a service.")] = None,
+    data: Annotated[Path | None, typer.Argument(help="Directory of a service, or store of a bandit.")] = None,
     database: Database = None,
     model: Annotated[list[str] | None, typer.Option(help="Only this one; repeat for several.")] = None,
 ) -> None:
-    """Replay the log of a service and compare every decision and snapshot; say where they part (exit status 1)."""
+    """Replay the log of a service or a bandit, compare all that is in it, and say where they differ (exit status 1)."""
     with _service():
-        from solid_bandits import _check
-        from solid_bandits.service.loading import PartedError, check
-        from solid_bandits.service.opening import open_store
+        from solid_bandits._internal import checks
+        from solid_bandits.live import stored
+        from solid_bandits.live.recovery import ReplayDiverged, check
+        from solid_bandits.live.sqlite import SqliteStore
+        from solid_bandits.service.model import source_of
+        from solid_bandits.service.open_store import open_store
 
-        store = open_store(data, database)
-        parted = False
+        if data is not None and not data.exists():
+            raise ValueError(
+                f"{str(data)!r} must be the directory of a service or the store of a bandit; it is missing"
+            )
+        bandit = SqliteStore(data) if data is not None and data.is_file() else None
+        store = bandit or open_store(data, database)
+        diverged = False
         try:
             rows = store.models()
             for name in model or []:
-                _check.choice("model", name, [row.name for row in rows])
+                checks.choice("model", name, [row.name for row in rows])
             for row in rows:
                 if model and row.name not in model:
                     continue
                 try:
-                    print(check(row, store), flush=True)
-                except PartedError as error:
+                    source = source_of(row, store) if bandit is None else stored.source_of(bandit)
+                    print(check(source), flush=True)
+                except ReplayDiverged as error:
                     print(f"{error}", flush=True)
-                    parted = True
+                    diverged = True
         finally:
             store.close()
-        if parted:
-            raise typer.Exit(PARTED)
+        if diverged:
+            raise typer.Exit(DIVERGED)
+
+
+def vacuum(data: Data = None, database: Database = None) -> None:
+    """Write the files of a log anew, so that nothing of what was deleted is in them. Stop the service on --data DIR
+    first; with --database, calls wait meanwhile.
+    """
+    with _service():
+        from solid_bandits.live.sqlite import SqliteStore
+        from solid_bandits.service.open_store import FILE, open_store
+
+        store = open_store(data, database)
+        if data is not None:
+            store.close()
+            store = SqliteStore(data / FILE, write=True)
+        try:
+            store.vacuum()
+        finally:
+            store.close()
+        print("the files were written anew")

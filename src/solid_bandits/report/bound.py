@@ -1,82 +1,79 @@
 """The lower bound for people: printed tables, a figure, a file of plain data."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from rich.table import Table
 
-from solid_bandits import _words
-from solid_bandits._files import write_json, write_whole
+from solid_bandits._internal import wording
+from solid_bandits._internal.files import write_json
+from solid_bandits._internal.types import Plain
+from solid_bandits.report.figure import new_figure, save_figure
+from solid_bandits.report.palette import COLOURS
 
 if TYPE_CHECKING:
     from solid_bandits.bounds import Curve, LowerBound, LowerBoundAt, PureExploration
-    from solid_bandits.problem import Problem
+    from solid_bandits.core.problem import Problem
 
 NEGLIGIBLE = 1e-4
 """Pulls below this share of the largest are solver dust, not part of the allocation."""
+MOST_PAIRS = 30
+"""The printed allocation has no more rows than this."""
 
 
 def bound_tables(
     problem: "Problem", answer: "LowerBound", pure: "PureExploration", at: "list[LowerBoundAt]"
 ) -> list[Table]:
-    """What `solid-bandits bound` prints: (P) with its bracket, the allocation, and (P_z) at each z."""
-    main = Table(
-        "quantity", "value", "certified bracket", title="(P): regret >= v* log n", title_justify="left"
-    )
+    """Return what `solid-bandits bound` prints: (P) with its bracket, the allocation, and (P_z) at each z."""
+    number = wording.number
     note = "the optimal arms tell all: greedy is enough" if answer.exploration_free else ""
-    main.add_row("v*", _words.number(answer.value, 6), note or _words.bracket(answer.lower, answer.upper))
-    main.add_row(
-        "z_min, least samples (P_z) is feasible with",
-        _words.number(pure.z_min, 6),
-        _words.bracket(pure.lower, pure.upper),
-    )
-    main.add_row("z*, suboptimal pulls per unit of log n", _words.number(answer.pulls, 6), "")
-    main.add_row("z_bar = max_x pulls in x / ρ(x)", _words.number(answer.z_bar, 6), "")
-    tables = [main]
+    rows: list[tuple[str, ...]] = [
+        ("v*", number(answer.value, 6), note or wording.bracket(answer.lower, answer.upper)),
+        (
+            "z_min, least samples (P_z) is feasible with",
+            number(pure.z_min, 6),
+            wording.bracket(pure.lower, pure.upper),
+        ),
+        ("z*, suboptimal pulls per unit of log n", number(answer.pulls, 6), ""),
+        ("z_bar = max_x pulls in x / ρ(x)", number(answer.z_bar, 6), ""),
+    ]
+    tables = [_table("(P): regret >= v* log n", ("quantity", "value", "certified bracket"), rows)]
     if answer.allocation.max() > 0:
-        rows = Table(
-            "context",
-            "arm",
-            "gap",
-            "pulls per log n",
-            "regret per log n",
-            title="allocation (contexts and arms counted from 0)",
-            title_justify="left",
-        )
         kept = np.argwhere(answer.allocation > NEGLIGIBLE * answer.allocation.max())
         order = sorted(map(tuple, kept), key=lambda pair: -answer.allocation[pair] * problem.gaps[pair])
-        for context, arm in order[:30]:
-            pulls, gap = answer.allocation[context, arm], problem.gaps[context, arm]
-            rows.add_row(
-                str(context),
-                str(arm),
-                _words.number(gap, 4),
-                _words.number(pulls, 4),
-                _words.number(pulls * gap, 4),
-            )
-        if len(order) > 30:
-            rows.caption = f"and {len(order) - 30} more"
-        tables.append(rows)
+        rows = []
+        for pair in order[:MOST_PAIRS]:
+            pulls, gap = answer.allocation[pair], problem.gaps[pair]
+            rows.append((*map(str, pair), *(number(value, 4) for value in (gap, pulls, pulls * gap))))
+        heads = ("context", "arm", "gap", "pulls per log n", "regret per log n")
+        tables.append(_table("allocation (contexts and arms counted from 0)", heads, rows))
+        if len(order) > MOST_PAIRS:
+            tables[-1].caption = f"and {len(order) - MOST_PAIRS} more"
     if at:
-        values = Table(
-            "z", "u*(z)", "certified bracket", "u*(z) / v*", "λ*", title="(P_z)", title_justify="left"
-        )
-        for one in at:
-            ratio = _words.number(one.value / answer.value, 4) if answer.value > 0 else "-"
-            bracket = _words.bracket(one.lower, one.upper)
-            values.add_row(
-                _words.given(one.z),
-                _words.number(one.value, 6),
-                bracket,
-                ratio,
-                _words.number(one.multiplier, 4),
+        rows = [
+            (
+                wording.given(one.z),
+                number(one.value, 6),
+                wording.bracket(one.lower, one.upper),
+                number(one.value / answer.value, 4) if answer.value > 0 else "-",
+                number(one.multiplier, 4),
             )
-        tables.append(values)
+            for one in at
+        ]
+        tables.append(_table("(P_z)", ("z", "u*(z)", "certified bracket", "u*(z) / v*", "λ*"), rows))
     return tables
+
+
+def _table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    table = Table(*heads, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def write_bound(
@@ -88,36 +85,19 @@ def write_bound(
     out: Path,
 ) -> None:
     """Write bound.png (the allocation, and u*(z) as `drawn`) and bound.json into the directory `out`."""
-    write_whole(out / "bound.png", lambda path: bound_figure(problem, drawn).savefig(path, dpi=300))
+    save_figure(bound_figure(problem, drawn), out / "bound.png")
     data = {
         "problem": repr(problem),
         "fingerprint": problem.fingerprint,
-        "value": answer.value,
-        "lower": answer.lower,
-        "upper": answer.upper,
-        "exploration_free": answer.exploration_free,
-        "allocation": answer.allocation.tolist(),
-        "pulls": answer.pulls,
-        "z_bar": answer.z_bar,
-        "z_min": {
-            "value": pure.z_min,
-            "lower": pure.lower,
-            "upper": pure.upper,
-            "policy": pure.policy.tolist(),
-        },
-        "at": [
-            {
-                "z": one.z,
-                "value": one.value,
-                "lower": one.lower,
-                "upper": one.upper,
-                "multiplier": one.multiplier,
-                "policy": one.policy.tolist(),
-            }
-            for one in at
-        ],
+        **_fields(answer, "value", "lower", "upper", "exploration_free", "allocation", "pulls", "z_bar"),
+        "z_min": {"value": pure.z_min, **_fields(pure, "lower", "upper", "policy")},
+        "at": [_fields(one, "z", "value", "lower", "upper", "multiplier", "policy") for one in at],
     }
     write_json(out / "bound.json", data)
+
+
+def _fields(answer: object, *names: str) -> Plain:
+    return {name: getattr(answer, name) for name in names}
 
 
 def check_bound_free(out: Path, problem: "Problem") -> None:
@@ -133,9 +113,8 @@ def check_bound_free(out: Path, problem: "Problem") -> None:
 
 
 def bound_figure(problem: "Problem", drawn: "Curve") -> Figure:
-    """Left: pulls per unit of log n of each suboptimal arm in each context. Right: u*(z) falling to v*."""
-    figure = Figure(figsize=(7.0, 2.9), layout="constrained")
-    FigureCanvasAgg(figure)
+    """Draw pulls per unit of log n of each suboptimal arm in each context (left), and u*(z) falling to v* (right)."""
+    figure = new_figure(7.0, 2.9)
     left, right = figure.subplots(1, 2)
     allocation = np.array(drawn.bound.allocation)
     best = np.arange(problem.n_arms) == problem.optimal_arms[:, None]
@@ -143,38 +122,25 @@ def bound_figure(problem: "Problem", drawn: "Curve") -> Figure:
     image = left.imshow(shown, cmap="Blues", vmin=0, aspect="auto", interpolation="nearest")
     left.set(xlabel="arm", ylabel="context", title="pulls per unit of log n")
     left.set_facecolor("0.88")
-    _whole_ticks(left.xaxis, problem.n_arms)
-    _whole_ticks(left.yaxis, problem.n_contexts)
+    for axis in (left.xaxis, left.yaxis):
+        axis.set_major_locator(MaxNLocator(10, integer=True))
     figure.colorbar(image, ax=left)
     if problem.n_arms * problem.n_contexts <= 60:
         top = max(allocation.max(), 1e-300)
-        for context, arm in np.ndindex(allocation.shape):
-            value = float(allocation[context, arm])
-            text = (
-                "best" if best[context, arm] else (_words.number(value) if value > NEGLIGIBLE * top else "0")
-            )
-            colour = "white" if value > 0.6 * top else "0.25"
-            left.text(arm, context, text, ha="center", va="center", fontsize=7, color=colour)
-    right.plot(drawn.z, drawn.value, color="#0072B2", label="u*(z)")
-    if drawn.bound.value > 0:
-        right.axhline(
-            drawn.bound.value, color="0.3", dashes=(4, 2), label=f"v* = {_words.number(drawn.bound.value, 4)}"
-        )
-    right.axvline(
-        drawn.exploration.z_min,
-        color="#D55E00",
-        lw=1,
-        label=f"z_min = {_words.number(drawn.exploration.z_min, 4)}",
-    )
+        for (context, arm), pulls in np.ndenumerate(allocation):
+            text = wording.number(pulls) if pulls > NEGLIGIBLE * top else "0"
+            colour = "white" if pulls > 0.6 * top else "0.25"
+            words = "best" if best[context, arm] else text
+            left.text(arm, context, words, ha="center", va="center", fontsize=7, color=colour)
+    right.plot(drawn.z, drawn.value, color=COLOURS[0], label="u*(z)")
+    value, z_min = drawn.bound.value, drawn.exploration.z_min
+    if value > 0:
+        right.axhline(value, color="0.3", dashes=(4, 2), label=f"v* = {wording.number(value, 4)}")
+    right.axvline(z_min, color=COLOURS[1], lw=1, label=f"z_min = {wording.number(z_min, 4)}")
     right.set(xscale="log", xlabel="z, samples per unit of log n", title="regret per unit of log n")
     # Near z_min the curve may be many times v*: the approach to v* is what is to be seen.
-    top = min(drawn.value.max(), 4 * drawn.bound.value) if drawn.bound.value > 0 else drawn.value.max()
+    top = min(drawn.value.max(), 4 * value) if value > 0 else drawn.value.max()
     right.set_ylim(0, 1.1 * max(top, 1e-300))
     right.legend(frameon=False, fontsize=8)
     right.spines[["top", "right"]].set_visible(False)
     return figure
-
-
-def _whole_ticks(axis: object, count: int) -> None:
-    step = max(1, count // 10)
-    axis.set_ticks(list(range(0, count, step)))  # type: ignore[attr-defined]

@@ -47,11 +47,17 @@ const charts = (() => {
     };
   }
 
+  // A piece of a policy's line, or of the bound's; there is no text of the results in it.
+  function swatch({ colour = "currentColor", dash = "dash" }) {
+    const line = `<line class="${dash}" x1="0" y1="4" x2="22" y2="4" stroke="${colour}"/>`;
+    return `<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true">${line}</svg>`;
+  }
+
   // A button that hides and shows what is drawn under `key`: `hidden` holds the keys of what is not.
-  function addToLegend(legend, hidden, key, label, swatch) {
+  function addToLegend(legend, hidden, key, policy) {
     const button = document.createElement("button");
-    button.innerHTML = swatch; // a drawing of ours, with no text of the results in it
-    button.append(label);
+    button.innerHTML = swatch(policy);
+    button.append(policy.label);
     button.setAttribute("aria-pressed", String(!hidden.has(key)));
     button.addEventListener("click", () => {
       if (!hidden.delete(key)) hidden.add(key);
@@ -77,7 +83,7 @@ const charts = (() => {
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   return {
-    addToLegend, config, data, decades, draw, drawers, faint, layout, least, most, plain, short, state, theme, ticks,
-    timeAxis,
+    addToLegend, config, data, decades, draw, drawers, faint, layout, least, most, plain, short, state, swatch, theme,
+    ticks, timeAxis,
   };
 })();

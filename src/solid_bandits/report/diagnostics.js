@@ -174,11 +174,11 @@
   }
 
   for (const policy of policies) {
-    const { label, swatch } = data.policies[policy.policy];
+    const shown = data.policies[policy.policy];
     const button = document.createElement("button");
     button.dataset.policy = String(policy.policy);
-    button.innerHTML = swatch; // a drawing of ours, with no text of the results in it
-    button.append(label);
+    button.innerHTML = charts.swatch(shown);
+    button.append(shown.label);
     button.disabled = policies.length === 1;
     button.addEventListener("click", () => look(policy));
     element("pick").append(button);

@@ -1,13 +1,13 @@
-"""What the page shows of SOLID's diagnostics, averaged over runs and set beside the optimum of the lower bound."""
+"""SOLID's diagnostics for the page, averaged over runs and set beside the optimum of the lower bound."""
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
 
-from solid_bandits._types import Floats, Plain
-from solid_bandits.results import Results
+from solid_bandits._internal.types import Floats, Plain
+from solid_bandits.report.chart_data import rounded
+from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.summary import summarise
 
 _NEEDED = ("multiplier", "normalisation", "explored", "statistic", "threshold", "omega")
@@ -35,25 +35,25 @@ class Targets:
         self.at: list[Plain] = found["at"]
 
     def nearest(self, z: float) -> int | None:
-        """The place in `at` of the target whose z is relatively closest; None where none is at this z."""
+        """Return the place in `at` of the target whose z is relatively closest; None where none is at this z."""
         gaps = [abs(math.log(target["z"] / z)) for target in self.at]
         place = min(range(len(gaps)), key=gaps.__getitem__, default=None)
         return place if place is not None and gaps[place] <= _SAME_LOG_Z else None
 
     def omega(self, z: float) -> Floats | None:
-        """ω*_z, shape (contexts, arms); None where (P_z) is infeasible or was not solved."""
+        """Return ω*_z, shape (contexts, arms); None where (P_z) is infeasible or was not solved."""
         place = self.nearest(z)
         omega = None if place is None else self.at[place]["omega"]
         return None if omega is None else np.array(omega, dtype=np.float64)
 
     def multiplier(self, z: float) -> float | None:
-        """λ*(z); None where (P_z) is infeasible or was not solved."""
+        """Return λ*(z); None where (P_z) is infeasible or was not solved."""
         place = self.nearest(z)
         return None if place is None else self.at[place]["multiplier"]
 
 
 def diagnostics_data(results: Results) -> Plain | None:
-    """What the section's charts are drawn from; None where no policy shows SOLID's diagnostics.
+    """Return the data of the section's charts; None where no policy shows SOLID's diagnostics.
 
     An infinite statistic is null: json knows no infinity.
     """
@@ -73,7 +73,7 @@ def diagnostics_data(results: Results) -> Plain | None:
         "policies": policies,
         "targets": [
             {
-                "omega": None if target["omega"] is None else _rounded(np.array(target["omega"])),
+                "omega": None if target["omega"] is None else _pictured(np.array(target["omega"])),
                 "value": target["value"],
             }
             for target in targets.at
@@ -84,7 +84,7 @@ def diagnostics_data(results: Results) -> Plain | None:
 
 
 def distances(rows: pl.DataFrame, targets: Targets) -> pl.DataFrame:
-    """Σ_x ρ(x) TV(ω_t(x, ·), ω*_z(x, ·)) at each row's own z_k, where it is known: policy, run, step, distance."""
+    """Compute Σ_x ρ(x) TV(ω_t(x, ·), ω*_z(x, ·)) at each row's own z_k, if known: policy, run, step, distance."""
     known = {z: targets.omega(z) for z in rows["normalisation"].unique().to_list()}
     parts = [rows.select("policy", "run", "step", distance=pl.lit(0.0)).clear()]
     # Checkpoint by checkpoint: all the policies of a hundred runs at once would be large.
@@ -115,9 +115,9 @@ def _policy(place: int, rows: pl.DataFrame, targets: Targets) -> Plain:
         "policy": place,
         "step": quartiles["step"].to_list(),
         "multiplier": _student(rows, pl.col("multiplier")),
-        "multiplier_target": _numbers(targets.multiplier(z) for z in medians),
+        "multiplier_target": rounded(targets.multiplier(z) for z in medians),
         "statistic": _quartile_band(quartiles, "statistic"),
-        "threshold": _numbers(quartiles["threshold"]),
+        "threshold": rounded(quartiles["threshold"]),
         "z": _quartile_band(quartiles, "z"),
         "exploring": _student(rows, pl.col("explored") / pl.col("step")),
         "exploring_lately": _exploring_lately(rows),
@@ -127,30 +127,30 @@ def _policy(place: int, rows: pl.DataFrame, targets: Targets) -> Plain:
 
 
 def _student(rows: pl.DataFrame, value: pl.Expr) -> Plain:
-    """Mean and 95% interval over runs."""
+    """Return the mean and its 95% interval over runs."""
     summary = summarise(rows.select("policy", "step", value=value), "value")
     return {"step": summary["step"].to_list()} | {
-        name: _numbers(summary[name]) for name in ("mean", "low", "high")
+        name: rounded(summary[name]) for name in ("mean", "low", "high")
     }
 
 
 def _quartile_band(quartiles: pl.DataFrame, name: str) -> Plain:
     return {
-        "median": _numbers(quartiles[name]),
-        "low": _numbers(quartiles[f"{name}_low"]),
-        "high": _numbers(quartiles[f"{name}_high"]),
+        "median": rounded(quartiles[name]),
+        "low": rounded(quartiles[f"{name}_low"]),
+        "high": rounded(quartiles[f"{name}_high"]),
     }
 
 
 def _exploring_lately(rows: pl.DataFrame) -> list[float | None]:
-    """The share of exploring rounds between a checkpoint and the one before, mean over runs."""
+    """Return the share of exploring rounds since the checkpoint before, averaged over runs."""
     totals = rows.group_by("step", maintain_order=True).agg(pl.col("explored").mean())
     steps, explored = (np.concatenate([[0], totals[name].to_numpy()]) for name in ("step", "explored"))
-    return _numbers(np.diff(explored) / np.diff(steps))
+    return rounded(np.diff(explored) / np.diff(steps))
 
 
 def _checkpoints(rows: pl.DataFrame, medians: dict[int, float], targets: Targets) -> Plain:
-    """The mean of ω_t over runs at some checkpoints, with the place of ω*_z for the median z."""
+    """Average ω_t over runs at some checkpoints, with the place of ω*_z for the median z."""
     first = rows["omega"][0].to_numpy()
     # The probabilities of each context sum to 1, so that their total is the number of contexts.
     n_contexts = round(first.sum())
@@ -160,22 +160,17 @@ def _checkpoints(rows: pl.DataFrame, medians: dict[int, float], targets: Targets
     parts = rows.filter(pl.col("step").is_in(steps)).partition_by("step", maintain_order=True)
     return {
         "step": steps,
-        "z": _numbers(medians[step] for step in steps),
+        "z": rounded(medians[step] for step in steps),
         "target": [targets.nearest(medians[step]) for step in steps],
-        "mean": [_rounded(_policies_of(part, n_contexts).mean(axis=0)) for part in parts],
+        "mean": [_pictured(_policies_of(part, n_contexts).mean(axis=0)) for part in parts],
     }
 
 
 def _policies_of(rows: pl.DataFrame, n_contexts: int) -> Floats:
-    """The policies ω as an array, shape (rows, contexts, arms)."""
+    """Return the policies ω as an array, shape (rows, contexts, arms)."""
     return rows["omega"].explode().to_numpy().reshape(len(rows), n_contexts, -1)
 
 
-def _rounded(omega: Floats) -> list[list[float]]:
-    """Probabilities as they are read from a picture."""
+def _pictured(omega: Floats) -> list[list[float]]:
+    """Round probabilities to what can be read from a picture."""
     return (np.round(omega, 4) + 0.0).tolist()
-
-
-def _numbers(values: Iterable[float | None]) -> list[float | None]:
-    """Six digits of each number, enough for a chart; null for what is unknown or infinite."""
-    return [None if value is None or not math.isfinite(value) else float(f"{value:.6g}") for value in values]

@@ -1,46 +1,47 @@
-"""What a log says of policies, for people: a printed table, a figure, a page."""
+"""Evaluations of policies from a log, for people: a printed table, a figure, a page."""
 
 import math
 from collections.abc import Mapping
-from html import escape
+from dataclasses import dataclass
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING
 
+import polars as pl
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from solid_bandits import _words
-from solid_bandits._files import write_text
-from solid_bandits._types import Plain
-from solid_bandits.report import markup
-from solid_bandits.report.figure import GRID, INK, SMALL, TEXT, new_figure, save_figure, text_of
-from solid_bandits.report.markup import read_part
+from solid_bandits._internal import wording
+from solid_bandits._internal.files import write_text
+from solid_bandits.report.figure import LEGEND, new_figure, save_figure, style_axes, text_of
 from solid_bandits.report.palette import looks
+from solid_bandits.report.templates import render
 
 if TYPE_CHECKING:
-    from solid_bandits.ope import Evaluation
+    from solid_bandits.ope import Comparison, Evaluation, Verdict
 
+WIDE, LEFT, RIGHT = 360, 24, 24
+"""Width of the chart of differences and its margins, in units of the drawing: about a phone's pixels."""
 FIGURE_FILE, PAGE_FILE = "evaluation.png", "evaluation.html"
 
 
 def rows_of(evaluation: "Evaluation") -> list[tuple[str, str, str, str, str]]:
-    """Estimator, value, interval, its kind, and note, as text."""
+    """Return estimator, value, interval, its kind, and note, as text."""
     found = []
     for row in evaluation.table.iter_rows(named=True):
         half = None if row["low"] is None else (row["high"] - row["low"]) / 2
-        value = _words.measured(row["value"], half) if half else _words.number(row["value"], 4)
+        value = wording.measured(row["value"], half) if half else wording.number(row["value"], 4)
         found.append(
-            (row["estimator"], value, _words.ends(row["low"], row["high"]), row["interval"], row["note"])
+            (row["estimator"], value, wording.ends(row["low"], row["high"]), row["interval"], row["note"])
         )
     return found
 
 
 def evaluation_table(label: str, evaluation: "Evaluation") -> Table:
-    """One policy, for the terminal."""
-    level = _words.given(100 * evaluation.confidence)
+    """Return the table of one policy for the terminal."""
+    level = wording.given(100 * evaluation.confidence)
     notes = [f"note: {one}" for one in evaluation.cautions]
     table = Table(
         title=Text(f"{label}: value per decision"),
@@ -60,18 +61,59 @@ def evaluation_table(label: str, evaluation: "Evaluation") -> Table:
     return table
 
 
+def comparison_tables(comparison: "Comparison") -> list[Table]:
+    """Return the table of each segment for the terminal: who won, and by how much over what was played."""
+    level = wording.given(100 * comparison.confidence)
+    tables = list[Table]()
+    for segment in comparison.table["segment"].unique(maintain_order=True):
+        table = Table(
+            title=Text(f"{segment}: {comparison.sentence(segment)}"),
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            caption=Text("\n".join(f"note: {one}" for one in comparison.cautions)) if not tables else None,
+            caption_justify="left",
+        )
+        table.add_column("policy", overflow="fold")
+        for heading in ("value", f"{level}% interval", "over the log", f"{level}% interval", "rank", "rows"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for row in compared_rows(comparison, segment):
+            table.add_row(*(Text(cell) for cell in row))
+        tables.append(table)
+    return tables
+
+
+def compared_rows(comparison: "Comparison", segment: str) -> list[tuple[str, ...]]:
+    """Return policy, value and its interval, difference to the log and its interval, ranks and rows, as text."""
+    found = list[tuple[str, ...]]()
+    for row in comparison.table.filter(pl.col("segment") == segment).iter_rows(named=True):
+        ranks = sorted({row["best rank"], row["worst rank"]})
+        found.append(
+            (
+                row["policy"],
+                wording.number(row["value"], 4),
+                wording.ends(row["low"], row["high"]),
+                "" if row["over the log"] is None else wording.number(row["over the log"], 3, sign="+"),
+                wording.ends(row["over low"], row["over high"]),
+                " to ".join(map(str, ranks)),
+                f"{row['rows']:,}",
+            )
+        )
+    return found
+
+
 def _facts(evaluation: "Evaluation") -> str:
     numbers = evaluation.diagnostics
-    said = [_words.count(numbers["rows"], "row")]
+    said = [wording.count(numbers["rows"], "row")]
     if "effective sample size" in numbers:
-        said.append(f"effective sample size {_words.number(numbers['effective sample size'])}")
-        said.append(f"largest weight {_words.number(numbers['weight, largest'])}")
+        said.append(f"effective sample size {wording.number(numbers['effective sample size'])}")
+        said.append(f"largest weight {wording.number(numbers['weight, largest'])}")
     said.append(f"logger: {evaluation.logger}")
     return " · ".join(said)
 
 
 def evaluation_figure(evaluations: Mapping[str, "Evaluation"]) -> Figure:
-    """Values and intervals of every policy by every estimator; below, how the anytime-valid bounds narrowed."""
+    """Draw values and intervals by every estimator and, below, how the anytime-valid bounds narrowed."""
     styles = looks(evaluations)
     names = _estimators(evaluations)
     paths = {label: one.path for label, one in evaluations.items() if one.path is not None}
@@ -83,131 +125,148 @@ def evaluation_figure(evaluations: Mapping[str, "Evaluation"]) -> Figure:
         above, below = figure.subplots(1, 1), None
     step = 0.8 / len(evaluations)
     for place, (label, evaluation) in enumerate(evaluations.items()):
-        rows = {row["estimator"]: row for row in evaluation.table.iter_rows(named=True)}
         colour = styles[label].colour
-        known = [(name, row) for name, row in rows.items() if row["value"] is not None]
-        shown = [(names.index(name) + (place + 0.5) * step - 0.4, row) for name, row in known]
-        above.plot(
-            [row["value"] for _, row in shown],
-            [at for at, _ in shown],
-            "o",
-            color=colour,
-            ms=3,
-            label=text_of(label),
-        )
-        for at, row in shown:
-            if row["low"] is not None:
-                above.plot([row["low"], row["high"]], [at, at], "-", color=colour, lw=1.3)
+        known = evaluation.table.filter(pl.col("value").is_not_null())
+        at = [names.index(name) + (place + 0.5) * step - 0.4 for name in known["estimator"]]
+        above.plot(known["value"], at, "o", color=colour, ms=3, label=text_of(label))
+        low, high = (known[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))
+        above.hlines(at, low, high, color=colour, lw=1.3)
         if below is not None and label in paths:
             path = paths[label]
             below.fill_between(
                 path["rows"], path["low"], path["high"], color=colour, alpha=0.3 / len(paths), lw=0
             )
-            below.plot(path["rows"], path["low"], color=colour, lw=0.8)
-            below.plot(path["rows"], path["high"], color=colour, lw=0.8)
-    above.set_yticks(range(len(names)), names, fontsize=SMALL)
+            for end in ("low", "high"):
+                below.plot(path["rows"], path[end], color=colour, lw=0.8)
+    style_axes(above, "value per decision", grid="x")
+    above.set_yticks(range(len(names)), names)
     above.invert_yaxis()
-    above.set_xlabel("value per decision", fontsize=TEXT, color=INK)
-    above.legend(frameon=False, fontsize=SMALL, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    above.legend(**LEGEND, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     if below is not None:
         below.set_xscale("log")
-        below.set_xlabel("rows of the log", fontsize=TEXT, color=INK)
-        below.set_ylabel("anytime-valid bounds", fontsize=TEXT, color=INK)
-    for axes in (above,) if below is None else (above, below):
-        axes.tick_params(labelsize=SMALL)
-        axes.grid(axis="x" if axes is above else "y", color=GRID, lw=0.6)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
+        style_axes(below, "rows of the log", "anytime-valid bounds", grid="y")
     return figure
 
 
 def _estimators(evaluations: Mapping[str, "Evaluation"]) -> list[str]:
-    """Those that have a value somewhere, in order."""
-    found: dict[str, None] = {}
-    for evaluation in evaluations.values():
-        for row in evaluation.table.iter_rows(named=True):
-            if row["value"] is not None:
-                found[row["estimator"]] = None
-    return list(found)
+    """Return the estimators that have a value for some policy, in order."""
+    tables = pl.concat([one.table for one in evaluations.values()], how="vertical_relaxed")
+    return tables.drop_nulls("value")["estimator"].unique(maintain_order=True).to_list()
 
 
-def write_evaluation(evaluations: Mapping[str, "Evaluation"], out: Path, source: str) -> None:
+def write_evaluation(
+    evaluations: Mapping[str, "Evaluation"],
+    out: Path,
+    source: str,
+    comparison: "Comparison | None" = None,
+    verdict: "Verdict | None" = None,
+) -> None:
     """Write evaluation.png and evaluation.html into the directory `out`."""
     out.mkdir(parents=True, exist_ok=True)
     save_figure(evaluation_figure(evaluations), out / FIGURE_FILE)
-    write_text(out / PAGE_FILE, _page(evaluations, source))
+    write_text(out / PAGE_FILE, _page(evaluations, source, comparison, verdict))
 
 
-def _page(evaluations: Mapping[str, "Evaluation"], source: str) -> str:
-    first = next(iter(evaluations.values()))
-    ends = _scale(evaluations)
-    sections = "".join(_section(label, one, ends) for label, one in evaluations.items())
-    holds = (
-        "The logger learnt from what it logged: ordinary intervals do not hold, and only those that do are shown."
-        if first.logger == "learning"
-        else "The logger did not learn from what it logged."
+def _page(
+    evaluations: Mapping[str, "Evaluation"],
+    source: str,
+    comparison: "Comparison | None",
+    verdict: "Verdict | None",
+) -> str:
+    segments = [] if comparison is None else comparison.table["segment"].unique(maintain_order=True).to_list()
+    return render(
+        "evaluation.html",
+        title=f"Policies evaluated from {source}",
+        source=source,
+        evaluations=evaluations,
+        first=next(iter(evaluations.values())),
+        rows={
+            label: list(zip(rows_of(one), one.table.iter_rows(named=True), strict=True))
+            for label, one in evaluations.items()
+        },
+        numbers={label: _numbers(one.diagnostics) for label, one in evaluations.items()},
+        ends=_scale(evaluations),
+        comparison=comparison,
+        verdict=verdict,
+        segments=segments,
+        answers={label: one.said(label) for label, one in evaluations.items()},
+        chart=None if comparison is None else difference_chart(comparison),
+        compared={} if comparison is None else {one: compared_rows(comparison, one) for one in segments},
     )
-    return Template(read_part("evaluation.html")).substitute(
-        title=escape(f"Policies evaluated from {source}"),
-        heading=escape(f"What {source} says of other policies"),
-        lead=escape(holds),
-        facts=escape(
-            f"{_words.count(first.diagnostics['rows'], 'row')} · value is the mean reward per decision"
-        ),
-        sections=sections,
-        style=read_part("page.css") + read_part("evaluation.css"),
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A policy in the chart of differences; places are in units of the drawing."""
+
+    label: str
+    at: float
+    low: float | None
+    high: float | None
+    words: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The differences of all policies to what was played: bars, and the ticks of their axis."""
+
+    bars: list[Bar]
+    ticks: list[tuple[float, str]]
+    zero: float
+
+
+def difference_chart(comparison: "Comparison") -> Chart | None:
+    """Lay out the chart of everyone; None where no difference is known."""
+    rows = comparison.table.filter(pl.col("segment") == "everyone").drop_nulls("over the log")
+    if not rows.height:
+        return None
+    ends = [*rows["over the log"], *rows["over low"].drop_nulls(), *rows["over high"].drop_nulls(), 0.0]
+    low, high = min(ends), max(ends)
+    ticks = list(map(float, MaxNLocator(4).tick_values(low, high)))
+    low, high = min(low, ticks[0]), max(high, ticks[-1])
+    span = (high - low) or 1.0
+
+    def place(value: float) -> float:
+        return LEFT + (WIDE - LEFT - RIGHT) * (value - low) / span
+
+    bars = []
+    for row in rows.sort("over the log", descending=True).iter_rows(named=True):
+        known = row["over low"] is not None
+        value = wording.number(row["over the log"], 3, sign="+")
+        words = (
+            f"{value}, {wording.ends(row['over low'], row['over high'])}"
+            if known
+            else f"{value}, no interval"
+        )
+        bars.append(
+            Bar(
+                row["policy"],
+                place(row["over the log"]),
+                place(row["over low"]) if known else None,
+                place(row["over high"]) if known else None,
+                words,
+            )
+        )
+    return Chart(
+        bars,
+        [(place(one), wording.number(one, 2, sign="+") if abs(one) > 1e-9 * span else "0") for one in ticks],
+        place(0.0),
     )
 
 
-def _section(label: str, evaluation: "Evaluation", ends: tuple[float, float]) -> str:
-    level = _words.given(100 * evaluation.confidence)
-    heads = ("estimator", "value", f"{level}% interval", "", "interval is", "note")
-    titles = "".join(f"<th>{head}</th>" for head in heads)
-    body = []
-    for plain, row in zip(rows_of(evaluation), evaluation.table.iter_rows(named=True), strict=True):
-        name, value, interval, kind, note = map(escape, plain)
-        cells = [(value, heads[1]), (interval, heads[2]), (_bar(row, ends), "")]
-        tags = "".join(f'<td data-label="{head}">{cell}</td>' for cell, head in cells)
-        tags += f'<td class="words" data-label="interval is">{kind}</td><td class="words" data-label="note">{note}</td>'
-        body.append(f'<tr><th scope="row">{name}</th>{tags}</tr>')
-    notes = "".join(f'<p class="note caution">{escape(one)}</p>' for one in evaluation.cautions)
-    numbers = {
-        name: _words.number(value) if isinstance(value, float) else f"{value:,}"
-        for name, value in evaluation.diagnostics.items()
+def _numbers(diagnostics: Mapping[str, float]) -> dict[str, str]:
+    return {
+        name: wording.number(value) if isinstance(value, float) else f"{value:,}"
+        for name, value in diagnostics.items()
     }
-    return (
-        f"<section><h2>{escape(label)}</h2>"
-        f'<table class="numbers stack evaluation"><thead><tr>{titles}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table>{notes}"
-        f"<h3>Can the log tell?</h3>{markup.facts(numbers)}</section>"
-    )
 
 
 def _scale(evaluations: Mapping[str, "Evaluation"]) -> tuple[float, float]:
+    """Return the ends of the axis on which the page draws all intervals."""
+    every = pl.concat([one.table for one in evaluations.values()], how="vertical_relaxed")
     values = [
-        value
-        for one in evaluations.values()
-        for row in one.table.iter_rows(named=True)
-        for value in (row["value"], row["low"], row["high"])
-        if value is not None and math.isfinite(value)
+        value for end in ("value", "low", "high") for value in every[end].drop_nulls() if math.isfinite(value)
     ]
     low, high = min(values), max(values)
     margin = 0.03 * (high - low) or 0.5
     return low - margin, high + margin
-
-
-def _bar(row: Plain, ends: tuple[float, float]) -> str:
-    """The interval as a line and the value as a dot, on the scale of the page."""
-    if row["value"] is None:
-        return ""
-
-    def at(value: float) -> float:
-        return 200 * (value - ends[0]) / (ends[1] - ends[0])
-
-    line = ""
-    if row["low"] is not None:
-        line = f'<line x1="{at(row["low"]):.1f}" x2="{at(row["high"]):.1f}" y1="7" y2="7"/>'
-    return (
-        '<svg class="bar" viewBox="0 0 200 14" aria-hidden="true">'
-        f'{line}<circle cx="{at(row["value"]):.1f}" cy="7" r="3.5"/></svg>'
-    )

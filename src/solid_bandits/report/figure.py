@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -16,11 +17,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
-from solid_bandits import _words
-from solid_bandits._files import write_whole
+from solid_bandits._internal import wording
+from solid_bandits._internal.files import write_whole
 from solid_bandits.report.palette import BAND_OPACITY, Look, looks
 from solid_bandits.report.scale import Scale, regret_scale
-from solid_bandits.results import Results
+from solid_bandits.simulation.results import Results
 
 # Drawn at the width of a journal's column, where the text has its final size; the resolution makes the same
 # drawing good on a slide. The panels lie above each other because two beside each other are too small there.
@@ -36,7 +37,12 @@ SMALL = 7.0
 LINE = 1.3
 INK = "#333333"
 GRID = "#E6E6E6"
+REGRET, TIME, LOG_TIME = "mean cumulative regret", "step $t$", "step $t$ (logarithmic)"
+BOUND = r"$v^* \log t$"
 BOUND_DASH = (0, (4, 2))
+
+LABEL: dict[str, Any] = {"fontsize": TEXT, "color": INK}
+LEGEND: dict[str, Any] = {"fontsize": SMALL, "labelcolor": INK, "frameon": False}
 
 # Where the bands of all policies lie on each other, what is behind stays visible to about this share; a
 # single band is never fainter than the second number, and its edge is drawn.
@@ -62,19 +68,12 @@ def regret_figure(
     summary = results.summary()
     scale = scale or regret_scale(summary, bound)
     styles = looks(results.policies)
-    names = {policy: policy_name(policy, scale) for policy in styles}
     figure = new_figure(WIDTH, PANELS)
     above, below = figure.subplots(2, 1, sharey=True)
     below.set_xscale("log")
-    for axes in (above, below):
-        draw_policies(axes, summary, scale, styles, names)
-        if bound is not None:
-            draw_bound(axes, summary, bound, bound_name(bound, bound_end(summary, bound), scale))
-        dress(axes, summary, scale)
-        axes.set_ylabel("mean cumulative regret", fontsize=TEXT, color=INK)
-    above.set_xlabel("step $t$", fontsize=TEXT, color=INK)
-    below.set_xlabel("step $t$ (logarithmic)", fontsize=TEXT, color=INK)
-    above.set_title(text_of(title), fontsize=TEXT, color=INK, loc="left")
+    for axes, time in ((above, TIME), (below, LOG_TIME)):
+        draw_regret(axes, summary, scale, styles, bound, time)
+    above.set_title(text_of(title), **LABEL, loc="left")
     add_legend(figure, above.get_lines())
     return figure
 
@@ -90,22 +89,48 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure that can measure its text."""
+    """Return an empty figure that can measure its text."""
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def text_of(label: str, longest: int = LONGEST_LABEL) -> str:
-    """A label as matplotlib is to draw it: no longer than `longest`, and not taken for mathematics."""
+    """Shorten a label to `longest` characters, and keep matplotlib from taking it for mathematics."""
     text = label if len(label) <= longest else label[: longest - 1] + "…"
     return text.replace("$", r"\$")
 
 
-def draw_policies(
-    axes: Axes, summary: pl.DataFrame, scale: Scale, styles: Mapping[str, Look], names: Mapping[str, str]
+def draw_regret(
+    axes: Axes,
+    summary: pl.DataFrame,
+    scale: Scale,
+    styles: Mapping[str, Look],
+    bound: float | None,
+    time: str,
 ) -> None:
-    """Draw the mean of each policy that `summary` holds, with its band; `names` are what the legend shows.
+    """Draw a panel whose legend also says what the axis does not show."""
+    names = {policy: text_of(policy) for policy in styles}
+    names |= {policy: f"{names[policy]} (band cut)" for policy in scale.cut}
+    for policy, end in scale.off_scale.items():
+        names[policy] += f" (off scale: {wording.number(end)})"
+    draw_policies(axes, summary, scale, styles, names)
+    if bound is not None:
+        # At a finite step curves may lie below it, and its name says why.
+        name, end = rf"asymptotic bound {BOUND}, $v^*$ = {wording.number(bound)}", bound_end(summary, bound)
+        off = f" (off scale: {wording.number(end)})" if end > scale.top else ""
+        draw_bound(axes, summary, bound, name + off)
+    dress(axes, summary, scale, time, REGRET)
+
+
+def draw_policies(
+    axes: Axes,
+    summary: pl.DataFrame,
+    scale: Scale,
+    styles: Mapping[str, Look],
+    names: Mapping[str, str] | None = None,
+) -> None:
+    """Draw the mean of each policy that `summary` holds, with its band; the legend shows `names`, or the labels.
 
     What runs off the scale has no band: it would lie over the others without telling anything.
     """
@@ -132,12 +157,11 @@ def draw_policies(
         axes.plot(
             steps,
             curve["mean"].to_numpy(),
-            color=look.colour,
-            linestyle=look.linestyle,
+            **look.line,
             linewidth=LINE,
             marker="o" if len(steps) == 1 else None,  # a line through one point cannot be seen
             markersize=3,
-            label=names[policy],
+            label=names[policy] if names else text_of(policy),
             zorder=3 + order,
         )
 
@@ -151,38 +175,48 @@ def draw_bound(axes: Axes, summary: pl.DataFrame, bound: float, name: str) -> No
 
 
 def bound_end(summary: pl.DataFrame, bound: float) -> float:
-    """v* log n, n the summary's last step."""
+    """Return v* log n, n the summary's last step."""
     return bound * math.log(_last(summary))
 
 
-def dress(axes: Axes, summary: pl.DataFrame, scale: Scale) -> None:
-    """Limits, ticks, grid and spines."""
-    last = _last(summary)
-    axes.set_ylim(0, scale.top)
-    logarithmic = axes.get_xscale() == "log"
-    axes.set_xlim(1 if logarithmic else 0, max(last, 2))  # an axis of one step has no width
-    if logarithmic:
-        axes.xaxis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=50))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+def style_axes(
+    axes: Axes, below: str = "", beside: str = "", grid: Literal["both", "x", "y"] = "both"
+) -> None:
+    """Give axes the labels, ticks, grid and spines that all figures have."""
+    axes.set_xlabel(below, **LABEL)
+    axes.set_ylabel(beside, **LABEL)
     axes.tick_params(which="both", labelsize=SMALL, color=INK, labelcolor=INK, width=0.6)
     axes.tick_params(which="major", length=3)
     axes.tick_params(which="minor", length=1.5)
-    axes.grid(which="major", color=GRID, linewidth=0.6)
+    axes.grid(which="major", axis=grid, color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
 
 
-def add_legend(figure: Figure, lines: Sequence[Line2D]) -> float:
-    """Put the legend above the panels, in as few rows as fit, and make the figure higher by them.
+def logarithmic_ticks(axes: Axes) -> None:
+    """Put unlabelled ticks between the powers of ten."""
+    axes.xaxis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=50))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
-    Returns the height that was added, in inches.
-    """
+
+def dress(axes: Axes, summary: pl.DataFrame, scale: Scale, below: str = "", beside: str = "") -> None:
+    """Style axes of regret against time, and set their limits and ticks."""
+    style_axes(axes, below, beside)
+    axes.set_ylim(0, scale.top)
+    logarithmic = axes.get_xscale() == "log"
+    axes.set_xlim(1 if logarithmic else 0, max(_last(summary), 2))  # an axis of one step has no width
+    if logarithmic:
+        logarithmic_ticks(axes)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+
+
+def add_legend(figure: Figure, lines: Sequence[Line2D]) -> None:
+    """Put the legend above the panels, in as few rows as fit, and make the figure higher by them."""
     most = min(len(lines), 3 if figure.get_figwidth() < 5 else 6)
     for columns in range(most, 0, -1):
         # Columns that do not save a row only make the legend ragged.
@@ -192,9 +226,7 @@ def add_legend(figure: Figure, lines: Sequence[Line2D]) -> float:
             handles=list(lines),
             loc="outside upper center",
             ncols=columns,
-            fontsize=SMALL,
-            labelcolor=INK,
-            frameon=False,
+            **LEGEND,
             handlelength=2.4,
             handletextpad=0.6,
             labelspacing=0.3,
@@ -206,23 +238,7 @@ def add_legend(figure: Figure, lines: Sequence[Line2D]) -> float:
         if columns == 1 or extent.width < 0.98 * figure.bbox.width:
             break
         legend.remove()
-    added: float = extent.height / figure.dpi + LEGEND_PAD
-    figure.set_figheight(figure.get_figheight() + added)
-    return added
-
-
-def policy_name(policy: str, scale: Scale) -> str:
-    """What the legend calls a policy, with what the axis does not show of it."""
-    name = text_of(policy)
-    if policy in scale.off_scale:
-        return f"{name} (off scale: {_words.number(scale.off_scale[policy])})"
-    return f"{name} (band cut)" if policy in scale.cut else name
-
-
-def bound_name(bound: float, end: float, scale: Scale) -> str:
-    """What the legend calls the bound: at a finite step curves may lie below it, and the name says why."""
-    name = f"asymptotic bound $v^* \\log t$, $v^*$ = {_words.number(bound)}"
-    return f"{name} (off scale: {_words.number(end)})" if end > scale.top else name
+    figure.set_figheight(figure.get_figheight() + extent.height / figure.dpi + LEGEND_PAD)
 
 
 def _last(summary: pl.DataFrame) -> int:

@@ -44,8 +44,8 @@
   }
 
   const legend = document.getElementById("legend");
-  data.policies.forEach((policy, index) => charts.addToLegend(legend, hidden, index, policy.label, policy.swatch));
-  if (data.bound) charts.addToLegend(legend, hidden, BOUND, data.bound.label, data.bound.swatch);
+  data.policies.forEach((policy, index) => charts.addToLegend(legend, hidden, index, policy));
+  if (data.bound) charts.addToLegend(legend, hidden, BOUND, data.bound);
   document.querySelector('[data-set="spread"][data-value="log"]').hidden = !positive;
   charts.drawers.push(drawSpread, drawCurves);
   charts.draw();

@@ -1,7 +1,7 @@
 """One look per policy, shared by the figure and the page."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # Okabe and Ito's colours, which people with any common colour blindness tell apart, less the two that vanish on
 # a white page (yellow) or on a dark one (black).
@@ -23,6 +23,11 @@ class Look(NamedTuple):
     """The pattern of the line, for matplotlib."""
     dash: str
     """The same pattern, for plotly."""
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """Colour and pattern as arguments of matplotlib's plot."""
+        return {"color": self.colour, "linestyle": self.linestyle}
 
 
 def looks(policies: Iterable[str]) -> dict[str, Look]:

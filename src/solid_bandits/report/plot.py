@@ -7,27 +7,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 from matplotlib.axes import Axes
 
-from solid_bandits._check import ArgumentError, short
-from solid_bandits.report.figure import (
-    INK,
-    SMALL,
-    TEXT,
-    add_legend,
-    bound_end,
-    bound_name,
-    draw_bound,
-    draw_policies,
-    dress,
-    new_figure,
-    policy_name,
-    save_figure,
-    text_of,
-)
+from solid_bandits._internal.checks import ArgumentError, short
+from solid_bandits.report import figure as drawing
 from solid_bandits.report.palette import looks
 from solid_bandits.report.scale import regret_scale
 
 if TYPE_CHECKING:
-    from solid_bandits.results import Results
+    from solid_bandits.simulation.results import Results
 
 SUFFIXES = (".png", ".pdf", ".svg")
 # In inches, and dots per inch on a screen: text of 8 points is readable in a notebook.
@@ -52,15 +38,15 @@ def plot_regret(
     panel = axes if axes is not None else _new_panel(shown=path is None)
     _draw(panel, results, log, bands, bound)
     if title:
-        panel.set_title(text_of(title), fontsize=TEXT, color=INK, loc="left")
+        panel.set_title(drawing.text_of(title), **drawing.LABEL, loc="left")
     figure = panel.get_figure(root=True)
     assert figure is not None  # axes are of a figure
     if own:
-        add_legend(figure, panel.get_lines())
+        drawing.add_legend(figure, panel.get_lines())
     else:
-        panel.legend(fontsize=SMALL, labelcolor=INK, frameon=False)
+        panel.legend(**drawing.LEGEND)
     if path is not None:
-        save_figure(figure, path)
+        drawing.save_figure(figure, path)
     return panel
 
 
@@ -68,22 +54,18 @@ def _draw(panel: Axes, results: "Results", log: bool, bands: bool, bound: float 
     summary = results.summary()
     if not bands:
         summary = summary.with_columns(pl.lit(None, dtype=pl.Float64).alias(name) for name in ("low", "high"))
-    scale = regret_scale(summary, bound)
-    styles = looks(results.policies)
     if log:
         panel.set_xscale("log")
-    draw_policies(panel, summary, scale, styles, {policy: policy_name(policy, scale) for policy in styles})
-    if bound is not None:
-        draw_bound(panel, summary, bound, bound_name(bound, bound_end(summary, bound), scale))
-    dress(panel, summary, scale)
-    panel.set_xlabel(f"step $t${' (logarithmic)' if log else ''}", fontsize=TEXT, color=INK)
-    panel.set_ylabel("mean cumulative regret", fontsize=TEXT, color=INK)
+    scale = regret_scale(summary, bound)
+    drawing.draw_regret(
+        panel, summary, scale, looks(results.policies), bound, drawing.LOG_TIME if log else drawing.TIME
+    )
 
 
 def _new_panel(shown: bool) -> Axes:
-    """Of a figure that pyplot knows, so that notebooks and `pyplot.show` show it; or of one that goes with its file."""
+    """Return the axes of a new figure; pyplot knows it if it is `shown`, as notebooks and `pyplot.show` ask."""
     if not shown:
-        return new_figure(WIDTH, HEIGHT).subplots()
+        return drawing.new_figure(WIDTH, HEIGHT).subplots()
     from matplotlib import pyplot
 
     figure = pyplot.figure(figsize=(WIDTH, HEIGHT), dpi=SCREEN_DPI, layout="constrained")

@@ -31,6 +31,14 @@ class Scale:
     cut: tuple[str, ...]
 
 
+def peaks(summary: pl.DataFrame) -> pl.DataFrame:
+    """Return the largest mean and the largest end of the interval of each policy, in order of the mean."""
+    ends = summary.group_by("policy", maintain_order=True).agg(
+        pl.col("mean").max(), pl.max_horizontal("mean", "high").max().alias("high")
+    )
+    return ends.sort("mean", maintain_order=True)
+
+
 def regret_scale(summary: pl.DataFrame, bound: float | None = None) -> Scale:
     """Choose the height of the regret axis, so that at least half of the policies are readable.
 
@@ -39,11 +47,7 @@ def regret_scale(summary: pl.DataFrame, bound: float | None = None) -> Scale:
         bound: v*; v* log t is kept in view where that does not press the policies down.
 
     """
-    ends = (
-        summary.group_by("policy", maintain_order=True)
-        .agg(pl.col("mean").max(), pl.max_horizontal("mean", "high").max().alias("high"))
-        .sort("mean", maintain_order=True)
-    )
+    ends = peaks(summary)
     means, highs = ends["mean"].to_list(), ends["high"].to_list()
     kept = _count_kept(means)
     room = BAND_ROOM * means[kept - 1]
@@ -61,7 +65,7 @@ def regret_scale(summary: pl.DataFrame, bound: float | None = None) -> Scale:
 
 
 def _count_kept(means: list[float]) -> int:
-    """How many of the ascending `means` stay on the axis."""
+    """Count how many of the ascending `means` stay on the axis."""
     for index in range((len(means) + 1) // 2, len(means)):
         far = FAR if 2 * index > len(means) else FAR_FROM_HALF
         if means[index] > far * means[index - 1] > 0:

@@ -3,9 +3,19 @@
 import math
 from typing import NamedTuple
 
-from solid_bandits import _words
-from solid_bandits.results import Results
+from solid_bandits._internal import wording
+from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.summary import standings
+
+HEADS = (
+    "policy",
+    "mean regret",
+    "95% interval",
+    "difference to best (paired 95%)",
+    "exploring rounds",
+    "runs",
+)
+"""Heads of the columns that a `Row` fills."""
 
 BOUND_LABEL = "bound v* log n"
 BOUND_NOTE = "the lower bound is asymptotic: at a finite n a policy may lie below it"
@@ -27,12 +37,12 @@ class Row(NamedTuple):
 
 
 def rows(results: Results) -> list[Row]:
-    """The standings in order of mean regret."""
+    """Return the standings in order of mean regret."""
     table = standings(results.table)
     places = _places(table["mean"].to_list())
 
     def number(value: float, sign: str = "") -> str:
-        return _words.fixed(value, places if abs(value) < 1000 else 0, sign)
+        return wording.fixed(value, places if abs(value) < 1000 else 0, sign)
 
     def interval(low: float | None, high: float | None) -> str:
         return "one run" if low is None or high is None else f"[{number(low)}, {number(high)}]"
@@ -53,7 +63,7 @@ def rows(results: Results) -> list[Row]:
             difference="best"
             if place == 0
             else difference(row["difference"], row["difference_low"], row["difference_high"]),
-            explored=_words.fixed(row["explored"], 0),
+            explored=wording.fixed(row["explored"], 0),
             runs=f"{row['runs']:,}",
         )
         for place, row in enumerate(table.iter_rows(named=True))
@@ -61,17 +71,17 @@ def rows(results: Results) -> list[Row]:
 
 
 def notes(found: list[Row], bound: float | None) -> list[str]:
-    """What is to be said below the rows."""
+    """Return what is to be said below the rows."""
     tied = any(row.difference.startswith(TIE) for row in found)
     return ([TIE_NOTE] if tied else []) + ([BOUND_NOTE] if bound is not None else [])
 
 
 def bound_at_horizon(results: Results, bound: float) -> str:
-    """v* log n in words, n the last step."""
-    return _words.number(bound * math.log(results.horizon))
+    """Say v* log n, n being the last step."""
+    return wording.number(bound * math.log(results.horizon))
 
 
 def _places(means: list[float]) -> int:
-    """Decimals that show three figures of the smallest positive mean: one number for all, so that columns align."""
+    """Return the decimals that show three figures of the smallest positive mean: the same for all, to align columns."""
     least = min((mean for mean in means if mean > 0), default=1.0)
-    return min(_words.decimals(least, _words.FIGURES), 4)
+    return min(wording.decimals(least, wording.FIGURES), 4)

@@ -1,10 +1,11 @@
-"""What the page shows of a simulation on a stream, as plain data."""
+"""Plain data that the page shows of a simulation on a stream."""
 
 import polars as pl
 
-from solid_bandits import _words
-from solid_bandits._types import Plain
-from solid_bandits.results import Results
+from solid_bandits._internal import wording
+from solid_bandits._internal.types import Plain
+from solid_bandits.report.chart_data import curve
+from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.on_streams import (
     OTHER_ARMS,
     arm_shares,
@@ -16,26 +17,18 @@ from solid_bandits.statistics.on_streams import (
 
 
 def stream_data(results: Results) -> Plain | None:
-    """Rewards per round, shares of the arms and calibration of each policy; None for a finite problem."""
+    """Return rewards per round, shares of the arms and calibration of each policy; None for a finite problem."""
     if results.arms is None or results.calibration is None:
         return None
-    rates, shares, binned = (
-        reward_rates(results.table),
-        arm_shares(results.arms),
-        calibration(results.calibration),
-    )
+    rates, shares = reward_rates(results.table), arm_shares(results.arms)
+    binned = calibration(results.calibration)
     arms = sorted(shares["arm"].unique().to_list(), key=lambda arm: (arm == OTHER_ARMS, arm))
     policies: list[Plain] = []
     for policy in results.policies:
-        rate = rates.filter(pl.col("policy") == policy)
         own, bins = shares.filter(pl.col("policy") == policy), binned.filter(pl.col("policy") == policy)
-        banded = rate["low"].null_count() == 0
         policies.append(
             {
-                "step": rate["step"].to_list(),
-                "mean": rate["mean"].to_list(),
-                "low": rate["low"].to_list() if banded else None,
-                "high": rate["high"].to_list() if banded else None,
+                **curve(rates, policy),
                 "share_step": own["step"].unique().sort().to_list(),
                 "shares": [own.filter(pl.col("arm") == arm).sort("step")["share"].to_list() for arm in arms],
                 "predicted": bins["predicted"].to_list(),
@@ -47,7 +40,7 @@ def stream_data(results: Results) -> Plain | None:
 
 
 def arm_name(results: Results, arm: int) -> str:
-    """What an arm is called: its name in the data, or its number."""
+    """Name an arm: by its name in the data, or by its number."""
     if arm == OTHER_ARMS:
         return "others"
     names = results.manifest["configuration"].get("problem", {}).get("arms")
@@ -58,7 +51,7 @@ STREAM_HEADS = ("reward per round", "regret to ridge fit", "calibration error")
 
 
 def stream_cells(results: Results) -> dict[str, tuple[str, ...]]:
-    """Policy -> what the table of a stream has beside regret: `STREAM_HEADS`; empty for a finite problem."""
+    """Return policy -> the cells under `STREAM_HEADS`, beside regret; empty for a finite problem."""
     if results.calibration is None:
         return {}
     errors = calibration_errors(results.calibration)
@@ -66,11 +59,11 @@ def stream_cells(results: Results) -> dict[str, tuple[str, ...]]:
     ranked = final_rewards(results.table).sort("mean", descending=True, maintain_order=True)
     for row in ranked.iter_rows(named=True):
         half = None if row["high"] is None else row["high"] - row["mean"]
-        ridge = "" if row["ridge_regret"] is None else _words.number(row["ridge_regret"])
+        ridge = "" if row["ridge_regret"] is None else wording.number(row["ridge_regret"])
         error = errors.get(row["policy"])
         cells[row["policy"]] = (
-            _words.plus_minus(row["mean"], half),
+            wording.plus_minus(row["mean"], half),
             ridge,
-            "" if error is None else _words.number(error, 2),
+            "" if error is None else wording.number(error, 2),
         )
     return cells

@@ -1,6 +1,5 @@
 """The figure of a simulation on a stream: rewards per round, shares of the arms, calibration of predicted rewards."""
 
-import os
 from collections.abc import Mapping
 
 import polars as pl
@@ -8,27 +7,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
-from solid_bandits.report.figure import (
-    GRID,
-    INK,
-    LINE,
-    SMALL,
-    TEXT,
-    WIDTH,
-    add_legend,
-    draw_policies,
-    new_figure,
-    save_figure,
-    text_of,
-)
+from solid_bandits.report import figure as drawing
 from solid_bandits.report.palette import COLOURS, Look, looks
 from solid_bandits.report.scale import Scale
 from solid_bandits.report.stream_data import arm_name
-from solid_bandits.results import Results
+from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.on_streams import arm_shares, calibration, reward_rates
 
 PANEL = 1.75
-"""Inches that a panel is high."""
+"""Height of a panel in inches."""
 OTHERS = "#BBBBBB"
 """The colour of all arms that are not shown one by one."""
 
@@ -41,27 +28,20 @@ def stream_figure(results: Results) -> Figure:
     shares = arm_shares(results.arms)
     styles = looks(results.policies)
     panels = 1 + (shares.height > 0) + (results.calibration.height > 0)
-    figure = new_figure(WIDTH, PANEL * panels)
+    figure = drawing.new_figure(drawing.WIDTH, PANEL * panels)
     axes = list(figure.subplots(panels, 1, squeeze=False)[:, 0])
     first = axes.pop(0)
     shown = rates.filter(pl.col("step") >= rates["step"].max() / 100)  # type: ignore[operator]
-    draw_policies(
-        first, shown, Scale(float("inf"), {}, ()), styles, {policy: text_of(policy) for policy in styles}
-    )
-    _dress(first, "step $t$", "reward per round")
+    drawing.draw_policies(first, shown, Scale(float("inf"), {}, ()), styles)
+    _dress(first, drawing.TIME, "reward per round")
     first.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     lines = first.get_lines()
     if shares.height:
         _draw_shares(axes.pop(0), shares, _best(rates), results)
     if results.calibration.height:
         _draw_calibration(axes.pop(0), calibration(results.calibration), styles)
-    add_legend(figure, lines)
+    drawing.add_legend(figure, lines)
     return figure
-
-
-def write_stream_figure(results: Results, path: str | os.PathLike[str]) -> None:
-    """Write `stream_figure` to `path`, whole or not at all."""
-    save_figure(stream_figure(results), path)
 
 
 def _best(rates: pl.DataFrame) -> str:
@@ -78,23 +58,17 @@ def _draw_shares(axes: Axes, shares: pl.DataFrame, policy: str, results: Results
     steps = of_policy["step"].unique().sort().to_list()
     columns = [of_policy.filter(pl.col("arm") == arm).sort("step")["share"].to_list() for arm in arms]
     tints = [_tint(place) if arm >= 0 else OTHERS for place, arm in enumerate(arms)]
-    names = [text_of(arm_name(results, arm), 14) for arm in arms]
+    names = [drawing.text_of(arm_name(results, arm), 14) for arm in arms]
     if len(steps) == 1:  # an area of one step has no width
         steps, columns = [0, *steps], [[one[0], one[0]] for one in columns]
     axes.stackplot(steps, columns, colors=tints, labels=names, linewidth=0)
-    _dress(axes, f"step $t$, {text_of(policy)}", "share of pulls")
+    _dress(axes, f"{drawing.TIME}, {drawing.text_of(policy)}", "share of pulls")
     axes.set_ylim(0, 1)
     axes.set_xlim(steps[0], steps[-1])
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.legend(
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-        fontsize=SMALL - 1,
-        labelcolor=INK,
-        frameon=False,
-        reverse=True,
-    )
+    options = drawing.LEGEND | {"fontsize": drawing.SMALL - 1}
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True, **options)
 
 
 def _tint(place: int) -> str:
@@ -104,31 +78,18 @@ def _tint(place: int) -> str:
 def _draw_calibration(axes: Axes, binned: pl.DataFrame, styles: Mapping[str, Look]) -> None:
     values = binned["predicted"].to_numpy()
     ends = [float(values.min()), float(values.max())]
-    axes.plot(ends, ends, color=INK, linestyle=(0, (4, 2)), linewidth=0.8)
+    axes.plot(ends, ends, color=drawing.INK, linestyle=(0, (4, 2)), linewidth=0.8)
     for policy, look in styles.items():
         own = binned.filter(pl.col("policy") == policy)
         if own.height:
+            x, y, half = (own[name].to_list() for name in ("predicted", "reward", "half_width"))
             axes.errorbar(
-                own["predicted"].to_list(),
-                own["reward"].to_list(),
-                yerr=own["half_width"].to_list(),
-                color=look.colour,
-                linestyle=look.linestyle,
-                linewidth=LINE * 0.8,
-                elinewidth=0.5,
-                marker="o",
-                markersize=2,
+                x, y, half, **look.line, linewidth=drawing.LINE * 0.8, elinewidth=0.5, marker="o", ms=2
             )
     _dress(axes, "predicted reward", "received reward")
 
 
 def _dress(axes: Axes, below: str, beside: str) -> None:
-    axes.set_xlabel(below, fontsize=TEXT, color=INK)
-    axes.set_ylabel(beside, fontsize=TEXT, color=INK)
+    drawing.style_axes(axes, below, beside)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.tick_params(which="both", labelsize=SMALL, color=INK, labelcolor=INK, width=0.6, length=3)
-    axes.grid(which="major", color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)

@@ -1,4 +1,8 @@
-"""The final table, for the terminal."""
+"""Tables for the terminal."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -6,36 +10,34 @@ from rich.text import Text
 
 from solid_bandits.report import standings
 from solid_bandits.report.stream_data import STREAM_HEADS, stream_cells
-from solid_bandits.results import Results
+from solid_bandits.simulation.results import Results
+
+
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]], **options: Any) -> Table:
+    """Make a table of labels and, right of them, numbers; `options` are those of `rich.table.Table`."""
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, caption_justify="left", **options
+    )
+    # Without a least width rich would, on a narrow terminal, squeeze out the one column that may wrap.
+    table.add_column(heads[0], overflow="fold", min_width=9)
+    for head in heads[1:]:
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        # Text, not str: a label with square brackets is a label, not markup.
+        table.add_row(*(Text(cell) for cell in row))
+    return table
 
 
 def final_table(results: Results, bound: float | None = None) -> Table:
-    """Where the policies stand at the last step, in order of mean regret; v* log n below, where v* is given.
+    """Show where the policies stand at the last step, in order of mean regret; v* log n below, where v* is given.
 
     Beside each mean and its 95% Student interval stands the difference to the best policy within the same runs
     (common random numbers), with its own interval: that is the one to judge by.
     """
     rows = standings.rows(results)
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-        caption="\n".join(standings.notes(rows, bound)) or None,
-        caption_justify="left",
-    )
-    # Without a least width rich would, on a narrow terminal, squeeze out the one column that may wrap.
-    table.add_column("policy", overflow="fold", min_width=9)
-    for heading in (
-        "mean\nregret",
-        "95% interval",
-        "difference to best\n(paired 95%)",
-        "exploring\nrounds",
-        "runs",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        # Text, not str: a label with square brackets is a label, not markup.
-        table.add_row(*(Text(cell) for cell in row))
+    # Eighty columns have no room for longer heads.
+    heads = [re.sub(r" (?=regret|rounds|\()", "\n", head) for head in standings.HEADS]
+    table = table_of(heads, rows, caption="\n".join(standings.notes(rows, bound)) or None)
     if bound is not None:
         table.add_section()
         table.add_row(standings.BOUND_LABEL, standings.bound_at_horizon(results, bound))
@@ -43,14 +45,10 @@ def final_table(results: Results, bound: float | None = None) -> Table:
 
 
 def stream_table(results: Results) -> Table | None:
-    """What a simulation on a stream gave beside regret, the most reward first; None for a finite problem."""
+    """Show what a simulation on a stream gave beside regret, the most reward first; None for a finite problem."""
     cells = stream_cells(results)
-    if not cells:
-        return None
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("policy", overflow="fold", min_width=9)
-    for heading in STREAM_HEADS:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for policy, row in cells.items():
-        table.add_row(*(Text(cell) for cell in (policy, *row)))
-    return table
+    return (
+        table_of(("policy", *STREAM_HEADS), [(policy, *row) for policy, row in cells.items()])
+        if cells
+        else None
+    )

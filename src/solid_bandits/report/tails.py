@@ -1,41 +1,26 @@
 """The tails of regret: the share of runs beyond any regret as a figure, and quantiles as a table for the terminal."""
 
-import os
-
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
-from rich import box
 from rich.table import Table
-from rich.text import Text
 
-from solid_bandits import _words
-from solid_bandits.report.figure import (
-    GRID,
-    INK,
-    LINE,
-    SMALL,
-    TEXT,
-    WIDTH,
-    add_legend,
-    new_figure,
-    save_figure,
-    text_of,
-)
+from solid_bandits._internal import wording
+from solid_bandits.report import figure as drawing
 from solid_bandits.report.palette import looks
-from solid_bandits.summary import SHARES, Summary
+from solid_bandits.report.table import table_of
+from solid_bandits.simulation.summary import SHARES, Summary
 
 HEIGHT = 2.6
-"""Of the panel, in inches."""
+"""Height of the panel in inches."""
 
 
-def survival_figure(summary: Summary, title: str = "") -> Figure:
+def survival_figure(summary: Summary) -> Figure:
     """Draw the share of runs whose regret at the end is at least x, against x, both logarithmic.
 
     The curve ends at the worst run. Below it, at the share of one run, nothing can be told.
     """
     styles = looks(list(summary.policies))
-    figure = new_figure(WIDTH, HEIGHT)
+    figure = drawing.new_figure(drawing.WIDTH, HEIGHT)
     axes = figure.subplots()
     fewest = 1.0
     for label, one in summary.policies.items():
@@ -50,39 +35,25 @@ def survival_figure(summary: Summary, title: str = "") -> Figure:
             steps,
             shares,
             where="post",
-            color=styles[label].colour,
-            linestyle=styles[label].linestyle,
-            linewidth=LINE,
-            label=text_of(label),
+            **styles[label].line,
+            linewidth=drawing.LINE,
+            label=drawing.text_of(label),
         )
         axes.plot(end, 1 / one.runs, marker="o", markersize=2.5, color=styles[label].colour)
         fewest = min(fewest, 1 / one.runs)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(fewest / 2, 1.5)
-    axes.xaxis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=50))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("regret $x$ at the end", fontsize=TEXT, color=INK)
-    axes.set_ylabel("share of runs with at least $x$", fontsize=TEXT, color=INK)
-    axes.set_title(text_of(title), fontsize=TEXT, color=INK, loc="left")
-    axes.tick_params(which="both", labelsize=SMALL, color=INK, labelcolor=INK, width=0.6)
-    axes.grid(which="major", color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set(color=INK, linewidth=0.6)
+    drawing.logarithmic_ticks(axes)
+    drawing.style_axes(axes, "regret $x$ at the end", "share of runs with at least $x$")
     drawn = [line for line in axes.get_lines() if len(line.get_xdata()) > 1]  # type: ignore[arg-type]
     if drawn:
-        add_legend(figure, drawn)
+        drawing.add_legend(figure, drawn)
     return figure
 
 
-def write_survival(summary: Summary, path: str | os.PathLike[str], title: str = "") -> None:
-    """Write `survival_figure` to `path`, as its suffix says, whole or not at all."""
-    save_figure(survival_figure(summary, title), path)
-
-
 def tails_rows(summary: Summary, between: str = " ") -> list[list[str]]:
-    """One row per policy, the least mean first: mean, quantiles and the worst run, with 95% intervals.
+    """Return one row per policy, the least mean first: mean, quantiles and the worst run, with 95% intervals.
 
     What stands `between` a number and its interval may be a new line.
     """
@@ -92,7 +63,7 @@ def tails_rows(summary: Summary, between: str = " ") -> list[list[str]]:
         row, one = means[label], summary.policies[label]
         cells = [label, _with_interval(row["mean"], row["low"], row["high"], between)]
         cells += [_with_interval(*one.quantile(of), between) for of in SHARES]
-        worst = [f"{_words.number(regret)}{between}(run {run})" for regret, run in one.worst[:1]]
+        worst = [f"{wording.number(regret)}{between}(run {run})" for regret, run in one.worst[:1]]
         cells += [*(worst or ["?"]), f"{one.runs:,}"]
         rows.append(cells)
     return rows
@@ -105,26 +76,18 @@ def _with_interval(value: float | None, low: float | None, high: float | None, b
     if value is None:
         return "?"
     if low is None and high is None:
-        return _words.number(value)
-    ends = [_words.number(end) if end is not None else "?" for end in (low, high)]
-    return f"{_words.number(value)}{between}[{ends[0]}, {ends[1]}]"
+        return wording.number(value)
+    ends = [wording.number(end) if end is not None else "?" for end in (low, high)]
+    return f"{wording.number(value)}{between}[{ends[0]}, {ends[1]}]"
 
 
 def tails_table(summary: Summary) -> Table:
-    """The rows of `tails_rows` for the terminal, whose eighty columns have no room for the median."""
+    """Show the rows of `tails_rows` on the terminal, whose eighty columns have no room for the median."""
     runs = max(one.runs for one in summary.policies.values())
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
+    shown = [place for place, heading in enumerate(HEADINGS) if heading not in ("50%", "runs")]
+    return table_of(
+        [HEADINGS[place] for place in shown],
+        ([row[place] for place in shown] for row in tails_rows(summary, "\n")),
         padding=(0, 1, 0, 0),
         caption=f"{runs:,} runs; 95% intervals",
-        caption_justify="left",
     )
-    shown = [place for place, heading in enumerate(HEADINGS) if heading not in ("50%", "runs")]
-    table.add_column(HEADINGS[0], overflow="fold", min_width=9)
-    for place in shown[1:]:
-        table.add_column(HEADINGS[place], justify="right", no_wrap=True)
-    for row in tails_rows(summary, "\n"):
-        table.add_row(*(Text(row[place]) for place in shown))
-    return table

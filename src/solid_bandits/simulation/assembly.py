@@ -9,51 +9,62 @@ import numpy as np
 import polars as pl
 
 from solid_bandits import __version__
-from solid_bandits._types import Ints, Plain
-from solid_bandits.results import Results
-from solid_bandits.results_format import ARMS_COLUMNS, CALIBRATION_COLUMNS, COLUMNS
-from solid_bandits.simulation.block import Block, Played
+from solid_bandits._internal.files import FORMAT
+from solid_bandits._internal.types import Ints, Plain
+from solid_bandits.simulation.block import Block, BlockResult
 from solid_bandits.simulation.plan import Plan
+from solid_bandits.simulation.results import Results
+from solid_bandits.simulation.results_format import ARMS_COLUMNS, CALIBRATION_COLUMNS, COLUMNS, STREAM_COLUMNS
+from solid_bandits.streams import Stream
 from solid_bandits.streams.playing import StreamTrace
 
 
-def assemble(plan: Plan, played: Mapping[Block, Played], manifest: Plain) -> Results:
-    """The results of a plan from those of all its blocks: the same whatever order they came in."""
-    traces: dict[str, dict[int, Any]] = {label: {} for label in plan.policies}
-    rows: dict[str, dict[int, list[Plain]]] = {label: {} for label in plan.policies}
-    for block, outcome in played.items():
-        traces[block.policy].update(enumerate(outcome.traces, start=block.first))
-        rows[block.policy][block.first] = outcome.diagnostics
-    ordered = [(label, run, traces[label][run]) for label in traces for run in _runs(plan)]
-    table = _table(ordered, plan.steps)
-    if not plan.on_stream:
-        return Results(table, manifest, _diagnostics_table(rows) if plan.diagnostics or plan.pulls else None)
-    table = table.with_columns(
-        reward=np.concatenate([trace.reward for _, _, trace in ordered]),
-        ridge_regret=np.concatenate([trace.ridge_regret for _, _, trace in ordered]),
-    )
-    if plan.problem_of(plan.first_run).fit is None:  # type: ignore[union-attr]  # a stream
-        table = table.with_columns(ridge_regret=pl.lit(None, dtype=pl.Float64))
-    return Results(
-        table, manifest, arms=_arms_table(ordered, plan.steps), calibration=_calibration_table(ordered)
-    )
+def assemble(plan: Plan, played: Mapping[Block, BlockResult], facts: Plain) -> Results:
+    """The results of a plan from those of all its blocks: the same whatever order they came in.
+
+    The manifest has the facts that are given, and all that follows from the plan and what was played.
+    """
+    labels = list(plan.policies)
+    blocks = sorted(played, key=lambda block: (labels.index(block.policy), block.first))
+    ordered: list[tuple[str, int, Any]] = [
+        (block.policy, run, trace)
+        for block in blocks
+        for run, trace in enumerate(played[block].traces, start=block.first)
+    ]
+    others = {name: version(name) for name in ("numpy", "numba", "polars")}
+    seconds = {
+        label: round(sum(played[block].seconds for block in blocks if block.policy == label), 3)
+        for label in labels
+    }
+    manifest: Plain = {
+        "format": FORMAT,
+        "configuration": plan.configuration(),
+        "versions": {"python": platform.python_version(), "solid-bandits": __version__, **others},
+        "seconds": seconds,
+        **facts,
+    }
+    if isinstance(plan.first, Stream):
+        table = _stacked(ordered, STREAM_COLUMNS, "steps", "regret", "explored", "reward", "ridge_regret")
+        if plan.first.fit is None:
+            table = table.with_columns(ridge_regret=pl.lit(None, dtype=pl.Float64))
+        sampled = _stacked(ordered, CALIBRATION_COLUMNS, "sampled", "predicted", "received")
+        known = sampled.filter(pl.col("predicted").is_not_nan())
+        return Results(table, manifest, arms=_arms_table(ordered, plan.steps), calibration=known)
+    table = _stacked(ordered, COLUMNS, "steps", "regret", "explored")
+    diagnostics = None
+    if plan.diagnostics or plan.pulls:
+        rows = [{"policy": block.policy, **row} for block in blocks for row in played[block].diagnostics]
+        diagnostics = pl.DataFrame(rows, infer_schema_length=None)
+    return Results(table, manifest, diagnostics)
 
 
-def _runs(plan: Plan) -> range:
-    return range(plan.first_run, plan.first_run + plan.runs)
-
-
-def _table(ordered: list[tuple[str, int, Any]], steps: Ints) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "policy": np.repeat([label for label, _, _ in ordered], len(steps)),
-            "run": np.repeat([run for _, run, _ in ordered], len(steps)),
-            "step": np.tile(steps, len(ordered)),
-            "regret": np.concatenate([trace.regret for _, _, trace in ordered]),
-            "explored": np.concatenate([trace.explored for _, _, trace in ordered]),
-        },
-        schema=COLUMNS,
-    )
+def _stacked(ordered: list[tuple[str, int, Any]], schema: dict[str, Any], *fields: str) -> pl.DataFrame:
+    """The fields of all traces, one below the other, beside policy and run; the schema names the columns."""
+    labels, runs, traces = zip(*ordered, strict=True)
+    parts = [[getattr(trace, field) for trace in traces] for field in fields]
+    lengths = [len(one) for one in parts[0]]
+    columns = [np.repeat(labels, lengths), np.repeat(runs, lengths), *map(np.concatenate, parts)]
+    return pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema)
 
 
 def _arms_table(ordered: list[tuple[str, int, StreamTrace]], steps: Ints) -> pl.DataFrame:
@@ -71,42 +82,3 @@ def _arms_table(ordered: list[tuple[str, int, StreamTrace]], steps: Ints) -> pl.
         },
         schema=ARMS_COLUMNS,
     )
-
-
-def _calibration_table(ordered: list[tuple[str, int, StreamTrace]]) -> pl.DataFrame:
-    """The sampled rounds of which a prediction is known."""
-    frame = pl.DataFrame(
-        {
-            "policy": np.concatenate([np.repeat(label, len(trace.sampled)) for label, _, trace in ordered]),
-            "run": np.concatenate([np.repeat(run, len(trace.sampled)) for _, run, trace in ordered]),
-            "step": np.concatenate([trace.sampled for _, _, trace in ordered]),
-            "predicted": np.concatenate([trace.predicted for _, _, trace in ordered]),
-            "reward": np.concatenate([trace.received for _, _, trace in ordered]),
-        },
-        schema=CALIBRATION_COLUMNS,
-    )
-    return frame.filter(pl.col("predicted").is_not_nan())
-
-
-def _diagnostics_table(rows: dict[str, dict[int, list[Plain]]]) -> pl.DataFrame:
-    ordered = [
-        {"policy": label, **row}
-        for label, of_policy in rows.items()
-        for first in sorted(of_policy)
-        for row in of_policy[first]
-    ]
-    return pl.DataFrame(ordered, infer_schema_length=None)
-
-
-def seconds_by_policy(plan: Plan, played: Mapping[Block, Played]) -> dict[str, float]:
-    """CPU seconds that each policy took."""
-    return {
-        label: round(sum(one.seconds for block, one in played.items() if block.policy == label), 3)
-        for label in plan.policies
-    }
-
-
-def versions() -> dict[str, str]:
-    """What the results were made with."""
-    others = {name: version(name) for name in ("numpy", "numba", "polars")}
-    return {"python": platform.python_version(), "solid-bandits": __version__, **others}

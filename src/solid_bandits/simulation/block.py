@@ -1,39 +1,39 @@
-"""Blocks of runs: what is played as one task."""
+"""Blocks of runs: what is played as one task, and roughly how long it takes."""
 
 import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
-import numba
-
-from solid_bandits._check import short
-from solid_bandits._types import Plain
-from solid_bandits.gpu.device import task_runs
-from solid_bandits.loop import Trace, checkpoints, play, play_recorded
+from solid_bandits._internal.checks import short
+from solid_bandits._internal.types import Plain
+from solid_bandits.core.loop import Trace, checkpoints, play, play_recorded
+from solid_bandits.core.problem import Problem
 from solid_bandits.policies.contract import Policy
-from solid_bandits.policies.plain import PlainAgent
-from solid_bandits.problem import Problem
-from solid_bandits.simulation.plan import Plan, Playable, idle_agent
+from solid_bandits.simulation.plan import Plan, Playable
+from solid_bandits.simulation.workers import Task
 from solid_bandits.streams import Record, Stream
 from solid_bandits.streams.base import StreamKind, kind_of
 from solid_bandits.streams.decisions import DecisionWriter
 from solid_bandits.streams.playing import StreamTrace, play_stream
-from solid_bandits.workers import Task
 
 BLOCKS_PER_POLICY = 20
 """Tasks that a policy's runs are split into: enough for even work and smooth progress, few enough to cost nothing."""
+DIAGNOSTICS_SECONDS = 0.1
+"""Seconds that a run takes to record diagnostics at its checkpoints, whose number hardly depends on the horizon."""
+GPU_CORES = 500
+"""The cores that a GPU is worth, roughly, once it has thousands of runs to play."""
 
 
 class Block(NamedTuple):
-    """Some consecutive runs of one policy: what is played as one task."""
+    """Consecutive runs of one policy, which are played as one task."""
 
     policy: str
     first: int
     runs: int
 
 
-class Played(NamedTuple):
-    """What a block gave."""
+class BlockResult(NamedTuple):
+    """The result of a block."""
 
     traces: list[Trace] | list[StreamTrace]
     diagnostics: list[Plain]
@@ -43,7 +43,7 @@ class Played(NamedTuple):
 def blocks(plan: Plan) -> list[Block]:
     """The runs of every policy in blocks. Each run has its own seeds, so blocks do not show in the results."""
     end = plan.first_run + plan.runs
-    sizes = {label: _block_size(plan, label) for label in plan.policies}
+    sizes = plan.gpu_runs or dict.fromkeys(plan.policies, -(-plan.runs // BLOCKS_PER_POLICY))
     return [
         Block(label, first, min(size, end - first))
         for label, size in sizes.items()
@@ -51,150 +51,138 @@ def blocks(plan: Plan) -> list[Block]:
     ]
 
 
-def _block_size(plan: Plan, label: str) -> int:
-    if plan.device == "cpu":
-        return -(-plan.runs // BLOCKS_PER_POLICY)
-    policy = plan.policies[label]
-    agent = idle_agent(policy, plan.problem_of(plan.first_run), plan.horizon, plan.tell_noise)
-    return task_runs(agent, not plan.fixed or getattr(policy, "kernels", None) is not None)
+class Job(NamedTuple):
+    """The part of a plan that a worker needs in order to play runs of one policy."""
+
+    problem: Playable | Callable[[int], Playable]
+    policy: Policy
+    horizon: int
+    seed: int
+    diagnostics: bool = False
+    pulls: bool = False
+    tell_noise: bool = True
+    recording: tuple[Record, str, int] | None = None
+    """The record to write on a stream, the policy's label and its place."""
+    kind: StreamKind | None = None
+    """The kind of the streams of all runs; None where problems are played."""
+
+    def problem_of(self, run: int) -> Any:
+        """The problem of a run, or its stream, which is to be of the kind that all are."""
+        one = self.problem(run) if callable(self.problem) else self.problem
+        if self.kind is None:
+            return one  # who plays it refuses what is no problem
+        if not isinstance(one, Stream):  # a function from runs to streams may return anything
+            raise ValueError(f"problem must be a Stream in every run, got {short(one)} in run {run}")
+        for name, wanted, got in zip(self.kind._fields, self.kind, kind_of(one), strict=True):
+            if wanted != got:
+                raise ValueError(
+                    f"problem must be streams of one {name} in all runs, {short(wanted)} here, got {short(got)} in "
+                    f"run {run}"
+                )
+        return one
 
 
-def play_block(
-    problem: Playable | Callable[[int], Playable],
-    policy: Policy,
-    horizon: int,
-    seed: int,
-    diagnostics: bool,
-    first: int,
-    runs: int,
-    pulls: bool = False,
-    tell_noise: bool = True,
-    recording: tuple[Record, str, int] | None = None,
-    kind: StreamKind | None = None,
-) -> Played:
-    """Play runs `first` to `first + runs - 1` of one policy on a problem, or on a stream of this kind.
+def play_block(job: Job, first: int, runs: int) -> BlockResult:
+    """Play runs `first` to `first + runs - 1` of one policy."""
+    return (_play_problems if job.kind is None else _play_streams)(job, range(first, first + runs))
 
-    `recording` is what to record, its label and place.
-    """
+
+def _play_problems(job: Job, runs: range) -> BlockResult:
+    policy, horizon, seed, told = job.policy, job.horizon, job.seed, job.tell_noise
     steps = checkpoints(horizon)
-    if kind is not None:
-        return _play_on_stream(
-            problem, policy, horizon, seed, range(first, first + runs), recording, tell_noise, kind
-        )
-    one = _problem_of(problem, first)
     # One step before the clock starts: what is compiled, or loaded from the cache, is not the policy's time.
-    play(one, policy, 1, seed, first, checkpoints(1), tell_noise)
+    play(job.problem_of(runs[0]), policy, 1, seed, runs[0], checkpoints(1), told)
     start = time.thread_time()
     traces, rows = [], []
-    for run in range(first, first + runs):
-        one = _problem_of(problem, run)
-        if diagnostics or pulls:
+    for run in runs:
+        one = job.problem_of(run)
+        if job.diagnostics or job.pulls:
             trace, run_rows = play_recorded(
-                one, policy, horizon, seed, run, steps, diagnostics, pulls, tell_noise
+                one, policy, horizon, seed, run, steps, job.diagnostics, job.pulls, told
             )
             rows += run_rows
         else:
-            trace = play(one, policy, horizon, seed, run, steps, tell_noise)
+            trace = play(one, policy, horizon, seed, run, steps, told)
         traces.append(trace)
-    return Played(traces, rows, time.thread_time() - start)
+    return BlockResult(traces, rows, time.thread_time() - start)
 
 
-def _problem_of(problem: Playable | Callable[[int], Playable], run: int) -> Problem:
-    """The problem of a run; who plays it refuses what is none."""
-    return cast("Problem", problem(run) if callable(problem) else problem)
-
-
-def play_wave_block(
-    problem: Problem | Callable[[int], Problem],
-    policy: Policy,
-    horizon: int,
-    seed: int,
-    first: int,
-    runs: int,
-    tell_noise: bool = True,
-) -> Played:
-    """The same on a GPU, as many runs together as it has memory for."""
-    from solid_bandits.gpu.wave import play_waves  # the GPU's compiler is loaded where it is asked for
-
-    steps = checkpoints(horizon)
-    wave = play_waves(problem, policy, horizon, seed, steps, first, runs, tell_noise)
-    traces = [
-        Trace(steps, regret, explored) for regret, explored in zip(wave.regret, wave.explored, strict=True)
-    ]
-    return Played(traces, [], wave.seconds)
-
-
-def _play_on_stream(
-    stream: Playable | Callable[[int], Playable],
-    policy: Policy,
-    horizon: int,
-    seed: int,
-    runs: range,
-    recording: tuple[Record, str, int] | None,
-    tell_noise: bool,
-    kind: StreamKind,
-) -> Played:
-    """The same on a stream."""
-    steps = checkpoints(horizon)
-    writer = None if recording is None else DecisionWriter(*recording)
+def _play_streams(job: Job, runs: range) -> BlockResult:
+    steps = checkpoints(job.horizon)
+    writer = None if job.recording is None else DecisionWriter(*job.recording)
     traces, seconds = [], 0.0
     for run in runs:
-        one = stream(run) if callable(stream) else stream
-        if not isinstance(one, Stream):  # a function from runs to streams may return anything
-            raise ValueError(f"problem must be a Stream in every run, got {short(one)} in run {run}")
-        if kind_of(one) != kind:
-            raise ValueError(_differing(kind, kind_of(one), run))
-        trace, took = play_stream(
-            one, policy, one.setting(horizon, tell_noise), horizon, seed, run, steps, writer
-        )
+        one = job.problem_of(run)
+        setting = one.setting(job.horizon, job.tell_noise)
+        trace, took = play_stream(one, job.policy, setting, job.horizon, job.seed, run, steps, writer)
         traces.append(trace)
         seconds += took
     if writer is not None:
         writer.flush()
-    return Played(traces, [], seconds)
+    return BlockResult(traces, [], seconds)
 
 
-def _differing(kind: StreamKind, other: StreamKind, run: int) -> str:
-    """What to say of a run whose stream is of another kind."""
-    name, wanted, got = next(
-        (name, one, two) for name, one, two in zip(kind._fields, kind, other, strict=True) if one != two
-    )
-    return f"problem must be streams of one {name} in all runs, {short(wanted)} here, got {short(got)} in run {run}"
+def play_wave_block(job: Job, first: int, runs: int) -> BlockResult:
+    """Play the same runs on a GPU, as many together as it has memory for."""
+    from solid_bandits.gpu.wave import play_waves  # the GPU's compiler is loaded where it is asked for
+
+    steps = checkpoints(job.horizon)
+    problem = cast("Problem | Callable[[int], Problem]", job.problem)
+    wave = play_waves(problem, job.policy, job.horizon, job.seed, steps, first, runs, job.tell_noise)
+    traces = [
+        Trace(steps, regret, explored) for regret, explored in zip(wave.regret, wave.explored, strict=True)
+    ]
+    return BlockResult(traces, [], wave.seconds)
+
+
+def run_seconds(plan: Plan, label: str) -> float:
+    """Estimate the CPU seconds of one run of a policy; making or reading the rounds of a stream is not in it."""
+    problem = plan.first
+    pairs = problem.n_contexts * problem.n_arms if isinstance(problem, Problem) else problem.n_arms
+    step = plan.policies[label].microseconds(pairs, problem.dim) * 1e-6
+    return plan.horizon * step + (DIAGNOSTICS_SECONDS if plan.diagnostics or plan.pulls else 0.0)
+
+
+def task_seconds(plan: Plan, task: Block | str) -> float:
+    """Estimate the CPU seconds of one task: a block of runs, or the lower bound of each problem."""
+    if isinstance(task, Block):
+        seconds = run_seconds(plan, task.policy) * task.runs
+        return seconds / GPU_CORES if plan.device == "gpu" else seconds
+    return 0.01 * (1 if plan.fixed else plan.runs)
 
 
 def block_task(plan: Plan, block: Block, key: object) -> Task:
     """The task that plays a block."""
-    policy = plan.policies[block.policy]
-    common = (plan.problem, policy, plan.horizon, plan.seed)
-    runs = (block.first, block.runs)
-    if plan.device == "gpu":
-        return Task(key, play_wave_block, (*common, *runs, plan.tell_noise))
-    recording = None
-    if plan.record is not None:
-        recording = (plan.record, block.policy, list(plan.policies).index(block.policy))
-    arguments = (*common, plan.diagnostics, *runs, plan.pulls, plan.tell_noise, recording, plan.kind)
-    return Task(key, play_block, arguments)
+    label, first, runs = block
+    recording = None if plan.record is None else (plan.record, label, list(plan.policies).index(label))
+    job = Job(
+        plan.problem,
+        plan.policies[label],
+        plan.horizon,
+        plan.seed,
+        plan.diagnostics,
+        plan.pulls,
+        plan.tell_noise,
+        recording,
+        plan.kind,
+    )
+    return Task(key, play_wave_block if plan.device == "gpu" else play_block, (job, first, runs))
 
 
 def compile_tasks(plans: Iterable[Plan]) -> list[Task]:
     """Tasks that fill the compiler's cache on disk, one for each compiled loop that the plans need.
 
-    Policies whose agents have one type share compiled code, and two processes need not compile the same.
+    Policies whose agents have one type share compiled code, and two processes need not compile the same. On a GPU, a
+    step of one run shows whether a policy's kernels can be compiled before others play.
     """
     tasks: dict[object, Task] = {}
     for plan in plans:
-        problem = plan.problem_of(plan.first_run)
         for label, policy in plan.policies.items():
+            job = Job(plan.first, policy, 1, 0, tell_noise=plan.tell_noise, kind=plan.kind)
             if plan.device == "gpu":
-                # A step of one run: whether a policy's kernels can be compiled for a GPU shows before others play.
-                arguments: tuple[object, ...] = (problem, policy, 1, 0, 0, 1, plan.tell_noise)
-                tasks[id(plan), label] = Task(("compile", label), play_wave_block, arguments)
+                tasks[id(plan), label] = Task(("compile", label), play_wave_block, (job, 0, 1))
                 continue
-            agent = idle_agent(policy, problem, plan.horizon, plan.tell_noise)
-            if isinstance(agent, PlainAgent):
-                continue  # nothing to compile
-            loop = (numba.typeof(agent), plan.on_stream)  # type: ignore[no-untyped-call]
-            if loop not in tasks:
-                arguments = (problem, policy, 1, 0, False, 0, 1, False, plan.tell_noise, None, plan.kind)
-                tasks[loop] = Task(("compile", str(loop)), play_block, arguments)
+            loop = (plan.agent_types[label], plan.on_stream)
+            if loop[0] is not None and loop not in tasks:
+                tasks[loop] = Task(("compile", str(loop)), play_block, (job, 0, 1))
     return list(tasks.values())

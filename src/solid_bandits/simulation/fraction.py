@@ -5,16 +5,15 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from solid_bandits import _waiting
-from solid_bandits._bar import Bar, in_notebook
-from solid_bandits._check import short
-from solid_bandits._waiting import said_if_long
-from solid_bandits._words import count
-from solid_bandits.simulation.block import Block
-from solid_bandits.simulation.playing import Key
+from solid_bandits._internal import waiting
+from solid_bandits._internal.bar import Bar, in_notebook
+from solid_bandits._internal.checks import short
+from solid_bandits._internal.waiting import said_if_long
+from solid_bandits._internal.wording import count
+from solid_bandits.simulation.playing import Work
 
 Told = Callable[[float], None] | bool | None
-"""Who is told: a function of the fraction; True is a bar, False nobody, None a bar in notebooks."""
+"""The progress option: a function of the fraction; True shows a bar, False nothing, None a bar in notebooks."""
 
 
 class Fraction:
@@ -34,20 +33,20 @@ class Fraction:
         self.runs, self.done = runs, 0
         self.began = time.monotonic()
         self.waiting = ExitStack()
-        self.report: Callable[[float], None] = told if callable(told) else _nobody
+        self.report: Callable[[float], None] = told if callable(told) else lambda fraction: None
         if told is True or (told is None and in_notebook()):
             self.report = Bar()
 
-    def begin(self, tasks: Sequence[Key], kept: int) -> None:
+    def begin(self, tasks: Sequence[Work], kept: int) -> None:
         """These tasks are to be done; so many are kept."""
-        self.done = self.runs - sum(_runs(key) for key in tasks)
+        self.done = self.runs - sum(task.runs for task in tasks)
         self.report(self.done / self.runs)
 
     def compiling(self, done: int, total: int) -> None:
         """So many loops are compiled."""
         if done == 0:
             self.waiting.enter_context(said_if_long(f"compiling {count(total, 'policy', 'policies')}"))
-        elif total > 1 and time.monotonic() - self.began > _waiting.PATIENCE:
+        elif total > 1 and time.monotonic() - self.began > waiting.PATIENCE:
             print(f"compiled: {done} of {total}", file=sys.stderr, flush=True)
 
     def start(self) -> None:
@@ -56,16 +55,7 @@ class Fraction:
         if self.done == 0:
             self.report(0.0)  # a bar begins to count its time
 
-    def advance(self, key: Key) -> None:
+    def advance(self, task: Work) -> None:
         """A task is done."""
-        self.done += _runs(key)
+        self.done += task.runs
         self.report(self.done / self.runs)
-
-
-def _runs(key: Key) -> int:
-    assert isinstance(key.task, Block)  # games that are told of by a fraction have no extras
-    return key.task.runs
-
-
-def _nobody(fraction: float) -> None:
-    pass

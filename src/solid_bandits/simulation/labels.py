@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from solid_bandits._check import ArgumentError, short
+from solid_bandits._internal.checks import ArgumentError, short
 from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.plain import PlainPolicy, Player, as_policy
 
 Policies = Policy | Player | Sequence[Policy | Player] | Mapping[str, Policy | Player]
-"""What `simulate` and `summarise` take as policies."""
+"""The forms in which `simulate` and `summarise` take policies."""
 
 
 def labelled(policies: Any) -> dict[str, Policy]:

@@ -1,109 +1,133 @@
-"""What is to be played: the arguments of `simulate`, checked."""
+"""A plan: the arguments of `simulate`, checked."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, cast
 
-from solid_bandits import _check
-from solid_bandits._check import short
-from solid_bandits._types import Ints, Plain
-from solid_bandits.gpu.device import check_fits, require_gpu
-from solid_bandits.loop import checkpoints
+import numba
+
+from solid_bandits._internal import checks
+from solid_bandits._internal.checks import short
+from solid_bandits._internal.decoding import as_plain
+from solid_bandits._internal.parameters import check_parameters, parameter
+from solid_bandits._internal.types import Bools, Floats, Ints, Plain
+from solid_bandits.core.loop import checkpoints
+from solid_bandits.core.problem import Problem
+from solid_bandits.core.randomness import POLICY, make_rng
+from solid_bandits.core.spread import depends_on_units, finding_of_rounds, warn
+from solid_bandits.gpu.device import check_fits, require_gpu, task_runs
 from solid_bandits.policies.contract import CompiledAgent, Policy, TablePolicy, start
-from solid_bandits.problem import Problem
+from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.simulation.labels import labelled
-from solid_bandits.stream import POLICY, make_stream
+from solid_bandits.simulation.results_format import Configuration, PlayedProblem
 from solid_bandits.streams import Record, Stream
-from solid_bandits.streams.base import StreamKind, kind_of
+from solid_bandits.streams.base import StreamKind, kind_of, names_of, sizes_of
+from solid_bandits.streams.rounds import sound_blocks
 
 Playable = Problem | Stream
-"""What is played."""
+"""Problems and streams can be played."""
 
 MOST_RUNS = 2**32
 """Runs are numbered below it."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Plan:
     """A problem or a stream, or a family of them, policies, and how often and how long each plays."""
 
     problem: Playable | Callable[[int], Playable]
     policies: Mapping[str, Policy]
     horizon: int
-    runs: int
-    seed: int
-    diagnostics: bool = False
-    pulls: bool = False
-    device: str = "cpu"
-    """`cpu` or `gpu`."""
-    first_run: int = 0
+    runs: int = parameter(kind=int, least=1, most=MOST_RUNS)
+    seed: int = parameter(kind=int, least=0)
+    diagnostics: bool = parameter(False)
+    pulls: bool = parameter(False)
+    device: str = parameter("cpu", choices=("cpu", "gpu"))
+    first_run: int = parameter(0, least=0, most=MOST_RUNS)
     """The number of the first run."""
-    tell_noise: bool = True
+    tell_noise: bool = parameter(True)
     """Whether policies are told σ."""
     record: Record | None = None
+    name: str = ""
+    """The name of the problem, where it has one."""
     kind: StreamKind | None = field(init=False, default=None)
-    """What the stream of every run is; None where problems are played."""
+    """The kind of the streams of all runs; None where problems are played."""
+    first: Playable = field(init=False)
+    """The problem or the stream of the first run."""
+    agent_types: dict[str, Any] = field(init=False, default_factory=dict)
+    """numba's type of each policy's agents, label -> type; None where they are in plain Python."""
+    gpu_runs: dict[str, int] = field(init=False, default_factory=dict)
+    """Runs that make a task on a GPU, label -> runs."""
 
     def __post_init__(self) -> None:
-        self._check_arguments()
-        problem = self.problem_of(self.first_run)
-        if not isinstance(problem, Problem | Stream):
-            got = f"a function that returns {short(problem)}" if callable(self.problem) else short(problem)
-            raise _check.ArgumentError(
-                "problem", f"must be a Problem or a Stream, or a function from a run to one, got {got}"
-            )
-        if isinstance(problem, Stream):  # the one moment at which these are written
-            object.__setattr__(self, "kind", kind_of(problem))
-            if self.horizon is None:
-                object.__setattr__(self, "horizon", problem.length)
-        _check.integer("horizon", self.horizon, least=1)
-        if isinstance(problem, Stream):
-            self._check_stream(problem)
-        elif self.record is not None:
-            raise _check.ArgumentError(
-                "record", "must be left out for a problem; sb.streams.of_problem makes a stream of it"
-            )
-        for policy in self.policies.values():
-            # A policy may refuse the problem (several contexts, say): better now than after hours of the others.
-            agent = idle_agent(policy, problem, self.horizon, self.tell_noise)
-            if self.device == "gpu":
-                check_fits(policy.name, agent)
-
-    def _check_arguments(self) -> None:
-        """Everything but the horizon, which a stream may have itself."""
-        # The one moment at which the frozen field is written.
-        object.__setattr__(self, "policies", labelled(self.policies))
-        if self.horizon is not None:
-            _check.integer("horizon", self.horizon, least=1)
-        _check.integer("runs", self.runs, least=1, most=MOST_RUNS)
-        _check.integer("seed", self.seed, least=0)
-        _check.integer("first_run", self.first_run, least=0, most=MOST_RUNS - self.runs)
-        for name in ("diagnostics", "pulls", "tell_noise"):
-            _check.switch(name, getattr(self, name))
-        _check.choice("device", self.device, ("cpu", "gpu"))
+        self.policies = labelled(self.policies)
+        if self.horizon is not None:  # a stream may have its own
+            checks.integer("horizon", self.horizon, least=1)
+        check_parameters(self)
+        checks.integer("first_run", self.first_run, least=0, most=MOST_RUNS - self.runs)
         if self.device == "gpu":
             require_gpu()
-            for name in ("diagnostics", "pulls"):
-                if getattr(self, name):
-                    raise _check.ArgumentError(
-                        name, "must be False with device='gpu', got True; record them with device='cpu'"
-                    )
+            self._refuse_records("must be False with device='gpu', got True; record them with device='cpu'")
         if callable(self.problem):
             _check_function(self.problem)
-
-    def _check_stream(self, stream: Stream) -> None:
-        if stream.length is not None and self.horizon > _check.integer("length", stream.length, least=1):
-            raise _check.ArgumentError(
-                "horizon", f"must be at most {stream.length}, the rounds there are, got {self.horizon}"
+        self.first = self.problem_of(self.first_run)
+        if isinstance(self.first, Stream):
+            self._begin_stream(self.first)
+        elif not isinstance(self.first, Problem):
+            got = (
+                f"a function that returns {short(self.first)}"
+                if callable(self.problem)
+                else short(self.first)
             )
-        if self.device == "gpu":
-            raise _check.ArgumentError("device", "must be 'cpu' for a stream, got 'gpu'")
+            raise checks.ArgumentError(
+                "problem", f"must be a Problem or a Stream, or a function from a run to one, got {got}"
+            )
+        elif self.record is not None:
+            raise checks.ArgumentError(
+                "record", "must be left out for a problem; sb.streams.of_problem makes a stream of it"
+            )
+        checks.integer("horizon", self.horizon, least=1)
+        self._look_at_policies()
+
+    def _refuse_records(self, complaint: str) -> None:
         for name in ("diagnostics", "pulls"):
             if getattr(self, name):
-                raise _check.ArgumentError(
-                    name, "must be left out for a stream: policies that decide from features have none"
+                raise checks.ArgumentError(name, complaint)
+
+    def _begin_stream(self, stream: Stream) -> None:
+        """Check what only a stream can be wrong in, and fit it."""
+        self.kind = kind_of(stream)
+        if stream.length is not None:
+            length = checks.integer("length", stream.length, least=1)
+            self.horizon = length if self.horizon is None else self.horizon
+            if self.horizon > length:
+                raise checks.ArgumentError(
+                    "horizon", f"must be at most {length}, the rounds there are, got {self.horizon}"
                 )
+        if self.device == "gpu":
+            raise checks.ArgumentError("device", "must be 'cpu' for a stream, got 'gpu'")
+        self._refuse_records("must be left out for a stream: policies that decide from features have none")
         _ = stream.fit  # made here, once: the processes that play take it along
+
+    def _look_at_policies(self) -> None:
+        """Start each policy once: it may refuse the problem, better now than after hours of the others."""
+        dependent = False
+        for label, policy in self.policies.items():
+            agent = idle_agent(policy, self.first, self.horizon, self.tell_noise)
+            dependent = dependent or depends_on_units(agent)
+            plain = isinstance(agent, PlainAgent)
+            self.agent_types[label] = None if plain else numba.typeof(agent)  # type: ignore[no-untyped-call]
+            if self.device == "gpu":
+                check_fits(policy.name, agent)
+                each_its_own = callable(self.problem) or getattr(policy, "kernels", None) is not None
+                self.gpu_runs[label] = task_runs(agent, each_its_own)
+        # Here, so that it is said once and not by each worker.
+        if isinstance(self.first, Stream) and dependent:
+            names = names_of(self.first, "feature_names", self.first.dim)
+            words = finding_of_rounds(self.first.dim, names, _offers(self.first, self.seed, self.first_run))
+            if words is not None:
+                warn(words)
 
     @property
     def fixed(self) -> bool:
@@ -125,30 +149,40 @@ class Plan:
         return checkpoints(self.horizon)
 
     def configuration(self) -> Plain:
-        """Everything that decides what the results are, as plain data."""
-        first = self.problem_of(self.first_run)
+        """Return everything that the results depend on, as plain data."""
+        first = self.first
         if self.fixed:
             description, fingerprint = repr(first), first.fingerprint
         else:
             # All of them would take long where problems are large; a changed generator shows in the first and last.
             description = f"a new problem in each run, the first {first!r}"
             fingerprint = f"{first.fingerprint}-{self.problem_of(self.first_run + self.runs - 1).fingerprint}"
-        names = first.arm_names if isinstance(first, Stream) else None
-        arms = {} if names is None else {"arms": names}
-        numbered = {"first_run": int(self.first_run)} if self.first_run else {}
-        return {
-            "problem": {"description": description, "fingerprint": fingerprint, **arms},
-            "policies": {label: policy.describe() for label, policy in self.policies.items()},
-            "horizon": int(self.horizon),
-            "runs": int(self.runs),
-            "seed": int(self.seed),
-            "diagnostics": bool(self.diagnostics),
-            **numbered,
-            # Only where it is asked for: results from before it could be are still what was asked.
-            **({"pulls": True} if self.pulls else {}),
-            **({} if self.tell_noise else {"tell_noise": False}),
-            **({"stream": True} if isinstance(first, Stream) else {}),
-        }
+        arms = tuple(first.arm_names or ()) if isinstance(first, Stream) else ()
+        problem = PlayedProblem(description, fingerprint, self.name, arms)
+        configuration = Configuration(
+            problem=problem,
+            policies={
+                label: {name: as_plain(value) for name, value in policy.describe().items()}
+                for label, policy in self.policies.items()
+            },
+            horizon=int(self.horizon),
+            runs=int(self.runs),
+            seed=int(self.seed),
+            diagnostics=bool(self.diagnostics),
+            first_run=int(self.first_run),
+            pulls=bool(self.pulls),
+            tell_noise=bool(self.tell_noise),
+            stream=self.on_stream,
+        )
+        return cast("Plain", as_plain(configuration))
+
+
+def _offers(stream: Stream, seed: int, run: int) -> Iterator[tuple[Floats, Bools]]:
+    """The features and the mask of one round of a stream after the other."""
+    for block in sound_blocks(stream.blocks(seed, run), *sizes_of(stream)):
+        arrays = block.arrays
+        for features, available, count in zip(arrays.features, arrays.available, arrays.counts, strict=True):
+            yield features[:count], available[:count]
 
 
 def _check_function(function: Callable[..., object]) -> None:
@@ -156,7 +190,7 @@ def _check_function(function: Callable[..., object]) -> None:
     try:
         inspect.signature(function).bind(0)
     except TypeError as error:
-        raise _check.ArgumentError(
+        raise checks.ArgumentError(
             "problem", f"must be a Problem, or a function from a run to one, got {short(function)} ({error})"
         ) from None
     except ValueError:
@@ -166,9 +200,11 @@ def _check_function(function: Callable[..., object]) -> None:
 def idle_agent(policy: Policy, problem: Playable, horizon: int, tell_noise: bool) -> CompiledAgent:
     """An agent that is not going to play: for what its type is, and whether the policy takes the problem."""
     if isinstance(problem, Stream) and isinstance(policy, TablePolicy):
+        from solid_bandits.policies.catalogue import DECIDING
+
         raise ValueError(
             f"policies must decide from features to play a stream, got {policy.name}, which plans over a table of "
-            "contexts known in advance; use RandUCB, LinTS, VIDS, StreamingSolid, LinUCB, EpsilonGreedy or Greedy"
+            f"contexts known in advance; use one of {', '.join(DECIDING)}"
         )
     table = None if isinstance(problem, Stream) else problem.table
-    return start(policy, problem.setting(horizon, tell_noise), table, make_stream(0, 0, POLICY))
+    return start(policy, problem.setting(horizon, tell_noise), table, make_rng(0, 0, POLICY))

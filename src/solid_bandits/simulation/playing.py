@@ -6,25 +6,27 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from solid_bandits.gpu.device import gpu_name
-from solid_bandits.simulation.block import Block, block_task, blocks, compile_tasks
+from solid_bandits.simulation.block import Block, block_task, blocks, compile_tasks, task_seconds
 from solid_bandits.simulation.plan import Plan
-from solid_bandits.workers import Processes, Task, Workers
+from solid_bandits.simulation.workers import Processes, Task, Workers
 
 
-class Sink(Protocol):
-    """Where finished tasks of one plan go: memory, or a directory.
+class Sink:
+    """Takes the finished tasks of one plan, into memory or into a directory.
 
     A task is a block of runs, or the name of an extra.
     """
 
     def open(self) -> set[Block | str]:
         """Get ready; return the tasks that are done already."""
+        return set()
 
     def keep(self, task: Block | str, outcome: Any) -> None:
         """Take what a task gave."""
+        raise NotImplementedError
 
     def finish(self) -> None:
-        """All tasks are done."""
+        """End, after all tasks are done."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,11 @@ class Game:
     plan: Plan
     sink: Sink
     extras: tuple[Extra, ...] = ()
+    label: str = ""
+    """The name of its tasks while they are played; where it is empty, they have their policies' names."""
 
     def tasks(self) -> list[Block | str]:
-        """Everything to be done, extras first."""
+        """Return all tasks, extras first."""
         return [*(extra.name for extra in self.extras), *blocks(self.plan)]
 
 
@@ -63,19 +67,31 @@ class Key(NamedTuple):
     task: Block | str
 
 
-class Progress(Protocol):
-    """Who is told how the work goes."""
+class Work(NamedTuple):
+    """The description of a task that progress shows."""
 
-    def begin(self, tasks: Sequence[Key], kept: int) -> None:
+    label: str
+    runs: int
+    """0 of an extra."""
+    steps: int
+    """The steps of all its runs together."""
+    seconds: float
+    """Estimated CPU seconds."""
+
+
+class Progress(Protocol):
+    """Is told how the work goes."""
+
+    def begin(self, tasks: Sequence[Work], kept: int) -> None:
         """These tasks are to be done; so many others are kept from before."""
 
     def compiling(self, done: int, total: int) -> None:
         """So many of the compiled loops that the tasks need are there, compiled now or found."""
 
     def start(self) -> None:
-        """Everything is compiled; the first task is about to begin."""
+        """Compiling is over; the first task is about to begin."""
 
-    def advance(self, key: Key) -> None:
+    def advance(self, task: Work) -> None:
         """A task is done, and kept."""
 
 
@@ -91,7 +107,8 @@ def play(games: Sequence[Game], workers: Workers, progress: Progress) -> None:
         kept += len(every) - len(to_do)
         left[place] = set(to_do)
         tasks += [_task(game, Key(place, task)) for task in to_do]
-    progress.begin([task.key for task in tasks], kept)  # type: ignore[misc]  # the keys just given
+    work = {task.key: _work(games, task.key) for task in tasks}
+    progress.begin([*work.values()], kept)
     for place, to_do_here in left.items():
         if not to_do_here:
             games[place].sink.finish()
@@ -104,23 +121,28 @@ def play(games: Sequence[Game], workers: Workers, progress: Progress) -> None:
     progress.start()
     with closing(workers.do(tasks)) as outcomes:
         for key, outcome in outcomes:
-            assert isinstance(key, Key)  # the keys given above
             sink = games[key.game].sink
             sink.keep(key.task, outcome)
             left[key.game].remove(key.task)
             if not left[key.game]:
                 sink.finish()
-            progress.advance(key)
+            progress.advance(work[key])
 
 
 def workers_for(plan: Plan, jobs: int | None) -> Workers:
-    """Who plays a plan: processes, or this process where a GPU does the work."""
+    """Return the workers that play a plan: processes, or this process where a GPU does the work."""
     return Processes(jobs) if plan.device == "cpu" else Processes(1)
 
 
 def device_name(plan: Plan) -> str:
-    """What plays a plan, by name."""
+    """Return the name of the device that plays a plan."""
     return "cpu" if plan.device == "cpu" else gpu_name()
+
+
+def _work(games: Sequence[Game], key: Key) -> Work:
+    game, task = games[key.game], key.task
+    policy, runs = (task.policy, task.runs) if isinstance(task, Block) else (task, 0)
+    return Work(game.label or policy, runs, game.plan.horizon * runs, task_seconds(game.plan, task))
 
 
 def _task(game: Game, key: Key) -> Task:

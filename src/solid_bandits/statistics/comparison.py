@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from solid_bandits import _check, _words
+from solid_bandits._internal import checks, wording
 from solid_bandits.statistics.estimate import Estimate
 from solid_bandits.statistics.intervals import CONFIDENCE, student
-from solid_bandits.statistics.summary import last_step
+from solid_bandits.statistics.summary import last_step, paired
 
 MORE_IS_BETTER = ("reward",)
 MEASURES = ("regret", "reward", "ridge_regret", "explored")
@@ -54,15 +54,13 @@ class Comparison:
 
     def __repr__(self) -> str:
         mean, half = self.difference.value, self.difference.half_width
-        level = _words.given(100 * self.confidence)
+        level = wording.given(100 * self.confidence)
         words = self.measure.replace("_", " ")
-        line = f"{words} of {self.first} - {self.second}: {_words.measured(mean, half, sign='+')}"
-        counted = f"{_words.count(self.runs, 'run')} at step {self.step:,}"
+        line = f"{words} of {self.first} - {self.second}: {wording.measured(mean, half, sign='+')}"
+        counted = f"{wording.count(self.runs, 'run')} at step {self.step:,}"
         if half is None:
             return f"{line} in {counted}; one run has no interval"
-        line += (
-            f" {_words.ends(self.difference.low, self.difference.high)}, {level}% Student interval, {counted}"
-        )
+        line += f" {wording.ends(self.difference.low, self.difference.high)}, {level}% Student interval, {counted}"
         less = int((self.differences["difference"] < 0).sum())
         more = int((self.differences["difference"] > 0).sum())
         told = "not told apart" if self.better is None else f"{self.better} is better"
@@ -75,29 +73,19 @@ def compare(
     """Compare two policies of a table of results; see `Results.compare`."""
     labels = table["policy"].unique(maintain_order=True).to_list()
     for name, label in (("first", first), ("second", second)):
-        _check.choice(name, label, labels)
+        checks.choice(name, label, labels)
     if first == second:
-        raise _check.ArgumentError("second", f"must be another policy than first, got {second!r} twice")
+        raise checks.ArgumentError("second", f"must be another policy than first, got {second!r} twice")
     known = [name for name in MEASURES if name in table.columns and table[name].null_count() == 0]
-    _check.choice("measure", measure, known)
-    level = _check.number("confidence", confidence, above=0, below=1)
+    checks.choice("measure", measure, known)
+    level = checks.number("confidence", confidence, above=0, below=1)
     last = last_step(table)
-    columns = {
-        label: last.filter(pl.col("policy") == label).select("run", pl.col(measure).alias(name))
-        for name, label in (("first", first), ("second", second))
-    }
     differences = (
-        columns[first]
-        .join(columns[second], on="run")
-        .select("run", difference=(pl.col("first") - pl.col("second")).cast(pl.Float64))
+        paired(last, second, measure)
+        .filter(pl.col("policy") == first)
+        .select("run", "difference")
+        .drop_nulls()
         .sort("run")
     )
-    return Comparison(
-        first,
-        second,
-        measure,
-        int(last["step"][0]),
-        differences,
-        student(differences["difference"].to_numpy(), level),
-        level,
-    )
+    difference = student(differences["difference"].to_numpy(), level)
+    return Comparison(first, second, measure, int(last["step"][0]), differences, difference, level)

@@ -25,4 +25,4 @@ class Estimate(NamedTuple):
 
 
 UNKNOWN = Estimate(None)
-"""What cannot be told from the results."""
+"""An estimate that the results do not allow."""

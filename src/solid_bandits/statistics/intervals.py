@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import betaincinv, stdtrit
 
-from solid_bandits._types import Floats
+from solid_bandits._internal.types import Floats
 from solid_bandits.statistics.estimate import UNKNOWN, Estimate
 
 CONFIDENCE = 0.95

@@ -1,14 +1,18 @@
-"""What is said of a policy at the end of its runs: means with intervals, the tail, exploring, time."""
+"""Measures of a policy at the end of its runs: means with intervals, the tail, exploring, time."""
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from solid_bandits.statistics.estimate import Estimate
 from solid_bandits.statistics.intervals import student
-from solid_bandits.statistics.metrics import Record, slope
+from solid_bandits.statistics.metrics import slope
 from solid_bandits.statistics.summary import last_step, paired_differences
+
+if TYPE_CHECKING:
+    from solid_bandits.simulation.results import Results
 
 
 @dataclass(frozen=True)
@@ -42,20 +46,21 @@ class Measures:
     step_seconds: float | None
 
 
-def measures(record: Record, reference: str) -> list[Measures]:
+def measures(results: "Results", reference: str) -> list[Measures]:
     """Every policy that has runs, in order of mean final regret."""
     runs = {
-        str(label): rows for (label,), rows in last_step(record.table).group_by("policy", maintain_order=True)
+        str(label): rows
+        for (label,), rows in last_step(results.table).group_by("policy", maintain_order=True)
     }
     differences = {}
     if reference in runs:
-        for label, *estimate in paired_differences(record.table, to=reference).iter_rows():
+        for label, *estimate in paired_differences(results.table, to=reference).iter_rows():
             differences[label] = Estimate(*estimate)
     found = []
     for label, rows in runs.items():
         finals = rows["regret"].to_numpy()
-        slopes = slope(record, label, 1.0)
-        seconds = record.seconds.get(label)
+        slopes = slope(results, label, 1.0)
+        seconds = results.seconds.get(label)
         found.append(
             Measures(
                 policy=label,

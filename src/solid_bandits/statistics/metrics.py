@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from solid_bandits._check import ArgumentError
-from solid_bandits._types import Floats
+from solid_bandits._internal.checks import ArgumentError
+from solid_bandits._internal.types import Floats
+
+if TYPE_CHECKING:
+    from solid_bandits.simulation.results import Results
 
 LINEAR_RATE = 0.8
 """A run's regret is linear if its rate in the last two quarters is at least this share of its mean rate.
@@ -22,32 +25,12 @@ TRIALS = 10
 """Pulls of an arm after which it has been tried in earnest."""
 
 
-class Record(Protocol):
-    """What a metric is read from: `results.Results`."""
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """One row per policy, run and checkpoint."""
-
-    @property
-    def diagnostics(self) -> pl.DataFrame | None:
-        """What policies recorded of themselves at the checkpoints."""
-
-    @property
-    def horizon(self) -> int:
-        """The steps of a run."""
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """CPU seconds of each policy."""
-
-
 class Metric(NamedTuple):
     """A number per run: in words, and as read for a policy at a share of the horizon; None if not there."""
 
     words: str
     values: Callable[..., Floats | None]
-    """Of (record, policy, share of the horizon); of an arm, (context, arm) comes last."""
+    """A function of (results, policy, share of the horizon) and, where it is of an arm, (context, arm)."""
     of_arm: bool = False
 
 
@@ -74,52 +57,52 @@ def _reading(table: pl.DataFrame | None, column: str, policy: str, target: float
     return _Reading(step, values)
 
 
-def _column(column: str, of_diagnostics: bool = False) -> Callable[[Record, str, float], Floats | None]:
+def _column(column: str, of_diagnostics: bool = False) -> Callable[["Results", str, float], Floats | None]:
     """The metric that is a column of the table, or of the diagnostics, as it stands."""
 
-    def values(record: Record, policy: str, at: float) -> Floats | None:
-        table = record.diagnostics if of_diagnostics else record.table
-        here = _reading(table, column, policy, at * record.horizon)
+    def values(results: "Results", policy: str, at: float) -> Floats | None:
+        table = results.diagnostics if of_diagnostics else results.table
+        here = _reading(table, column, policy, at * results.horizon)
         return None if here is None else here.values
 
     return values
 
 
-def slope(record: Record, policy: str, at: float) -> Floats | None:
+def slope(results: "Results", policy: str, at: float) -> Floats | None:
     """Growth of regret per unit of log t over the last decade before a share `at` of the horizon."""
-    last = _reading(record.table, "regret", policy, at * record.horizon)
+    last = _reading(results.table, "regret", policy, at * results.horizon)
     if last is None:
         return None
-    before = _reading(record.table, "regret", policy, last.step / 10)
+    before = _reading(results.table, "regret", policy, last.step / 10)
     if before is None or before.step >= last.step:
         return None
     return (last.values - before.values) / math.log(last.step / before.step)
 
 
-def _exploring_share(record: Record, policy: str, at: float) -> Floats | None:
-    here = _reading(record.table, "explored", policy, at * record.horizon)
+def _exploring_share(results: "Results", policy: str, at: float) -> Floats | None:
+    here = _reading(results.table, "explored", policy, at * results.horizon)
     return None if here is None else here.values / here.step
 
 
-def _late_share(record: Record, policy: str, at: float) -> Floats | None:
-    last = _reading(record.table, "regret", policy, at * record.horizon)
+def _late_share(results: "Results", policy: str, at: float) -> Floats | None:
+    last = _reading(results.table, "regret", policy, at * results.horizon)
     if last is None:
         return None
-    half = _reading(record.table, "regret", policy, last.step / 2)
+    half = _reading(results.table, "regret", policy, last.step / 2)
     if half is None or half.step >= last.step:
         return None
     late = last.values - half.values
     return np.divide(late, last.values, out=np.zeros_like(late), where=last.values > 0)
 
 
-def _distance_to_uniform(record: Record, policy: str, at: float) -> Floats | None:
-    table = record.diagnostics
+def _distance_to_uniform(results: "Results", policy: str, at: float) -> Floats | None:
+    table = results.diagnostics
     if table is None or "omega" not in table.columns:
         return None
     rows = table.filter(pl.col("policy") == policy)
     distances = [None if omega is None else _from_uniform(omega.to_numpy()) for omega in rows["omega"]]
     rows = rows.with_columns(pl.Series("distance", distances, dtype=pl.Float64))
-    here = _reading(rows, "distance", policy, at * record.horizon)
+    here = _reading(rows, "distance", policy, at * results.horizon)
     return None if here is None else here.values
 
 
@@ -129,9 +112,9 @@ def _from_uniform(omega: Floats) -> float:
     return 0.5 * float(np.abs(omega - contexts / len(omega)).sum()) / contexts
 
 
-def _pulls(record: Record, policy: str, arm: tuple[int, int]) -> pl.DataFrame | None:
+def _pulls(results: "Results", policy: str, arm: tuple[int, int]) -> pl.DataFrame | None:
     """The diagnostics with how often an arm of a context was pulled as the column `count`."""
-    table = record.diagnostics
+    table = results.diagnostics
     if table is None or "pulls" not in table.columns:
         return None
     rows = table.filter(pl.col("policy") == policy, pl.col("pulls").is_not_null())
@@ -147,21 +130,21 @@ def _pulls(record: Record, policy: str, arm: tuple[int, int]) -> pl.DataFrame | 
     return rows.with_columns(pl.col("pulls").list.get(context).list.get(place).alias("count"))
 
 
-def _pull_count(record: Record, policy: str, at: float, arm: tuple[int, int]) -> Floats | None:
-    here = _reading(_pulls(record, policy, arm), "count", policy, at * record.horizon)
+def _pull_count(results: "Results", policy: str, at: float, arm: tuple[int, int]) -> Floats | None:
+    here = _reading(_pulls(results, policy, arm), "count", policy, at * results.horizon)
     return None if here is None else here.values
 
 
-def _pull_share(record: Record, policy: str, at: float, arm: tuple[int, int]) -> Floats | None:
-    here = _reading(_pulls(record, policy, arm), "count", policy, at * record.horizon)
+def _pull_share(results: "Results", policy: str, at: float, arm: tuple[int, int]) -> Floats | None:
+    here = _reading(_pulls(results, policy, arm), "count", policy, at * results.horizon)
     return None if here is None else here.values / here.step
 
 
-def _wait(record: Record, policy: str, at: float, arm: tuple[int, int]) -> Floats | None:
-    rows = _pulls(record, policy, arm)
+def _wait(results: "Results", policy: str, at: float, arm: tuple[int, int]) -> Floats | None:
+    rows = _pulls(results, policy, arm)
     if rows is None:
         return None
-    rows = rows.filter(pl.col("step") <= at * record.horizon)
+    rows = rows.filter(pl.col("step") <= at * results.horizon)
     # The first checkpoint with so many pulls, or the last one there is.
     waits = rows.group_by("run").agg(
         pl.col("step").filter(pl.col("count") >= TRIALS).min().fill_null(pl.col("step").max())
@@ -199,13 +182,13 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def is_linear(record: Record, policy: str, at: float) -> Floats | None:
+def is_linear(results: "Results", policy: str, at: float) -> Floats | None:
     """1 for each run whose regret is linear (`LINEAR_RATE`), 0 for the others."""
-    last = _reading(record.table, "regret", policy, at * record.horizon)
+    last = _reading(results.table, "regret", policy, at * results.horizon)
     if last is None:
         return None
-    half = _reading(record.table, "regret", policy, last.step / 2)
-    third = _reading(record.table, "regret", policy, last.step * 3 / 4)
+    half = _reading(results.table, "regret", policy, last.step / 2)
+    third = _reading(results.table, "regret", policy, last.step * 3 / 4)
     if half is None or third is None or not half.step < third.step < last.step:
         return None
     least = LINEAR_RATE * last.values / last.step

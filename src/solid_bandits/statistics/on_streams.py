@@ -1,9 +1,8 @@
-"""What is to be said of a simulation on a stream: rewards per round, shares of the arms, calibration of predictions."""
+"""Statistics of a simulation on a stream: rewards per round, shares of the arms, calibration of predictions."""
 
 import numpy as np
 import polars as pl
 
-from solid_bandits.statistics.intervals import CONFIDENCE
 from solid_bandits.statistics.summary import last_step, summarise
 
 SHARES_AT = 30
@@ -13,20 +12,20 @@ ARMS_SHOWN = 8
 OTHER_ARMS = -1
 """The number that stands for them."""
 BINS = 10
-"""Of predicted rewards."""
+"""Bins of predicted rewards."""
 
 
-def reward_rates(table: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFrame:
+def reward_rates(table: pl.DataFrame) -> pl.DataFrame:
     """Mean reward per round up to each checkpoint: policy, step, mean, low, high, runs."""
     rates = table.with_columns(rate=pl.col("reward") / pl.col("step"))
-    return summarise(rates, "rate", confidence)
+    return summarise(rates, "rate")
 
 
-def final_rewards(table: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFrame:
+def final_rewards(table: pl.DataFrame) -> pl.DataFrame:
     """The same at the last step, with mean regret against the ridge fit: policy, mean, low, high, ridge_regret."""
     last = last_step(table)
     ridge = last.group_by("policy", maintain_order=True).agg(pl.col("ridge_regret").mean())
-    return reward_rates(last, confidence).join(ridge, on="policy", maintain_order="left")
+    return reward_rates(last).join(ridge, on="policy", maintain_order="left")
 
 
 def arm_shares(arms: pl.DataFrame) -> pl.DataFrame:
@@ -61,7 +60,7 @@ def arm_shares(arms: pl.DataFrame) -> pl.DataFrame:
     return pulls.select("policy", "step", "arm", share.alias("share"))
 
 
-def calibration(samples: pl.DataFrame, bins: int = BINS) -> pl.DataFrame:
+def calibration(samples: pl.DataFrame) -> pl.DataFrame:
     """Predicted and received rewards in bins of the predicted ones, of the second half of the steps.
 
     Bins hold about equally many rounds of a policy: policy, bin, predicted (mean), reward (mean), half_width (of a 95%
@@ -70,7 +69,7 @@ def calibration(samples: pl.DataFrame, bins: int = BINS) -> pl.DataFrame:
     half = samples["step"].max()
     late = samples.filter(pl.col("step") > (half or 0) / 2)  # type: ignore[operator]  # steps are integers
     placed = late.with_columns(
-        bin=((pl.col("predicted").rank("ordinal").over("policy") - 1) * bins // pl.len().over("policy")).cast(
+        bin=((pl.col("predicted").rank("ordinal").over("policy") - 1) * BINS // pl.len().over("policy")).cast(
             pl.Int64
         )
     )

@@ -1,17 +1,18 @@
-"""Numbers >= 0, counted in bins of nearly equal ratio: quantiles of any number of them in little memory.
+"""Mean, variance and quantiles of any number of numbers in little memory; batches are added in any order.
 
-A bin holds the numbers of one power of two's `PARTS`-th part, so that a quantile is known up to 1 / PARTS of its
-value and two sketches add up to that of all their numbers. Bins are exact: scaling all numbers by a power of two
-shifts them.
+Numbers >= 0 are counted in bins of nearly equal ratio. A bin holds the numbers of one power of two's `PARTS`-th part,
+so that a quantile is known up to 1 / PARTS of its value and two sketches add up to that of all their numbers. Bins are
+exact: scaling all numbers by a power of two shifts them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from scipy.special import betainc
 
-from solid_bandits._types import Floats, Ints
+from solid_bandits._internal.decoding import Content, Count, Integer
+from solid_bandits._internal.types import Floats, Ints
 from solid_bandits.statistics.estimate import Estimate
 from solid_bandits.statistics.intervals import CONFIDENCE
 
@@ -19,18 +20,47 @@ PARTS = 64
 """Bins to a power of two: the largest is 1.6% wide."""
 
 
-@dataclass
-class Sketch:
-    """How many numbers are 0, and how many lie in each bin."""
+class Moments(Content):
+    """Count, mean and sum of squared deviations of the columns of all batches so far."""
 
-    zeros: int = 0
-    first: int = 0
+    count: Count
+    mean: Floats
+    squares: Floats
+    """Σ (x - mean)²."""
+
+    @classmethod
+    def none(cls, columns: int) -> "Moments":
+        """Return the moments of no numbers."""
+        return cls(0, np.zeros(columns), np.zeros(columns))
+
+    def add(self, batch: Floats) -> None:
+        """Take in a batch, shape (numbers, columns), by the formula of Chan, Golub and LeVeque (1979)."""
+        count = len(batch)
+        mean = batch.mean(axis=0)
+        squares = ((batch - mean) ** 2).sum(axis=0)
+        total = self.count + count
+        apart = mean - self.mean
+        self.squares = self.squares + squares + apart**2 * (self.count * count / total)
+        self.mean = self.mean + apart * (count / total)
+        self.count = total
+
+    @property
+    def variance(self) -> Floats:
+        """With count - 1 below; not a number where there are fewer than two."""
+        return self.squares / (self.count - 1) if self.count > 1 else np.full_like(self.mean, np.nan)
+
+
+class Sketch(Content, omit_defaults=False):
+    """Counts of the numbers that are 0 and of those in each bin."""
+
+    zeros: Count = 0
+    first: Integer = 0
     """The number of the first bin that is kept."""
-    counts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    counts: Ints = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def size(self) -> int:
-        """How many numbers were counted."""
+        """The number of numbers counted."""
         return self.zeros + int(self.counts.sum())
 
     def add(self, values: Floats) -> None:
@@ -43,14 +73,6 @@ class Sketch:
             bins = bin_of(positive)
             self._make_room(int(bins.min()), int(bins.max()))
             self.counts += np.bincount(bins - self.first, minlength=len(self.counts))
-
-    def merge(self, other: "Sketch") -> None:
-        """Count what another sketch has counted."""
-        self.zeros += other.zeros
-        if len(other.counts):
-            self._make_room(other.first, other.first + len(other.counts) - 1)
-            start = other.first - self.first
-            self.counts[start : start + len(other.counts)] += other.counts
 
     def _make_room(self, low: int, high: int) -> None:
         if not len(self.counts):

@@ -5,7 +5,7 @@ A table has one row per policy, run and checkpoint, with columns policy, run, st
 
 import polars as pl
 
-from solid_bandits import _check
+from solid_bandits._internal import checks
 from solid_bandits.statistics.intervals import CONFIDENCE, student_quantile
 
 
@@ -14,28 +14,23 @@ def summarise(table: pl.DataFrame, column: str = "regret", confidence: float = C
 
     With a single run the interval is unknown: low and high are null.
     """
-    level = _check.number("confidence", confidence, above=0, below=1)
     grouped = table.group_by("policy", "step", maintain_order=True).agg(
         pl.col(column).mean().alias("mean"),
         pl.col(column).std().alias("std"),
         pl.len().cast(pl.Int64).alias("runs"),
     )
+    return with_interval(grouped, confidence).select("policy", "step", "mean", "low", "high", "runs")
+
+
+def with_interval(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
+    """Add Student's interval, `low` and `high`, to columns mean, std and runs; null with a single run."""
+    level = checks.number("confidence", confidence, above=0, below=1)
     quantile = {
-        runs: student_quantile(runs - 1, level) for runs in grouped["runs"].unique().to_list() if runs > 1
+        runs: student_quantile(runs - 1, level) for runs in table["runs"].unique().to_list() if runs > 1
     }
-    half = (
-        pl.col("runs").replace_strict(quantile, default=None, return_dtype=pl.Float64)
-        * pl.col("std")
-        / pl.col("runs").sqrt()
-    )
-    return grouped.select(
-        "policy",
-        "step",
-        "mean",
-        (pl.col("mean") - half).alias("low"),
-        (pl.col("mean") + half).alias("high"),
-        "runs",
-    )
+    factor = pl.col("runs").replace_strict(quantile, default=None, return_dtype=pl.Float64)
+    half = factor * pl.col("std") / pl.col("runs").sqrt()
+    return table.with_columns(low=pl.col("mean") - half, high=pl.col("mean") + half)
 
 
 def last_step(table: pl.DataFrame) -> pl.DataFrame:
@@ -50,7 +45,7 @@ def final(table: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFrame:
     return summarise(last, confidence=confidence).join(explored, on="policy", maintain_order="left")
 
 
-def paired_differences(table: pl.DataFrame, to: str, confidence: float = CONFIDENCE) -> pl.DataFrame:
+def paired_differences(table: pl.DataFrame, to: str) -> pl.DataFrame:
     """Final regret of each policy - that of `to`, run by run: policy, difference, difference_low, difference_high.
 
     Run r of every policy sees the same contexts and the same noise, so the difference within a run is free of
@@ -58,26 +53,22 @@ def paired_differences(table: pl.DataFrame, to: str, confidence: float = CONFIDE
     stands alone: nothing corrects for the number of policies, nor for `to` having been chosen by its regret.
     The interval is null with fewer than two common runs.
     """
-    last = last_step(table)
-    reference = last.filter(pl.col("policy") == to).select("run", pl.col("regret").alias("reference"))
-    paired = (
-        last.filter(pl.col("policy") != to)
-        .join(reference, on="run", maintain_order="left")
-        .with_columns((pl.col("regret") - pl.col("reference")).alias("difference"))
-    )
-    return summarise(paired, "difference", confidence).select(
-        "policy",
-        pl.col("mean").alias("difference"),
-        pl.col("low").alias("difference_low"),
-        pl.col("high").alias("difference_high"),
-    )
+    found = summarise(paired(last_step(table), to, "regret"), "difference")
+    return found.select("policy", difference="mean", difference_low="low", difference_high="high")
 
 
-def standings(table: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFrame:
+def paired(last: pl.DataFrame, to: str, column: str) -> pl.DataFrame:
+    """The rows of all policies but `to` with the `difference` of a column to that policy's in the same run."""
+    reference = last.filter(pl.col("policy") == to).select("run", reference=column)
+    others = last.filter(pl.col("policy") != to).join(reference, on="run", maintain_order="left")
+    return others.with_columns(difference=pl.col(column).cast(pl.Float64) - pl.col("reference"))
+
+
+def standings(table: pl.DataFrame) -> pl.DataFrame:
     """`final` in order of mean regret, the best first, with the paired differences to the best.
 
     The differences are null for the best itself.
     """
-    ranked = final(table, confidence).sort("mean", maintain_order=True)
-    differences = paired_differences(table, ranked["policy"][0], confidence)
+    ranked = final(table).sort("mean", maintain_order=True)
+    differences = paired_differences(table, ranked["policy"][0])
     return ranked.join(differences, on="policy", how="left", maintain_order="left")

@@ -5,8 +5,10 @@ from solid_bandits.streams.decisions import Record
 from solid_bandits.streams.files import from_file
 from solid_bandits.streams.finite import of_problem
 from solid_bandits.streams.frame import classification, from_frame
-from solid_bandits.streams.generated import gaussian, joint, sparse
+from solid_bandits.streams.generated import GaussianStream, JointStream, SparseStream
 from solid_bandits.streams.rounds import Rounds
+
+gaussian, sparse, joint = GaussianStream, SparseStream, JointStream
 
 __all__ = [
     "Record",

@@ -1,4 +1,4 @@
-"""What a stream is: rounds that come one after the other, and need not come twice."""
+"""The base class of streams: rounds that come one after the other, and need not come twice."""
 
 import hashlib
 import json
@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import NamedTuple
 
-from solid_bandits import _check, _words
-from solid_bandits._types import Plain
-from solid_bandits.setting import LARGEST_DIM, Setting, make_setting
+from solid_bandits._internal import checks, wording
+from solid_bandits._internal.types import Plain
+from solid_bandits.core.setting import LARGEST_DIM, Setting, make_setting
 from solid_bandits.streams.ridge import RidgeFit, fit_rounds
 from solid_bandits.streams.rounds import Rounds
 
@@ -19,13 +19,25 @@ def sizes_of(stream: "Stream") -> tuple[int, int]:
     """`dim` and `n_arms` of a stream, which may be one of a user's own."""
     dim, n_arms = (getattr(stream, name, None) for name in ("dim", "n_arms"))
     return (
-        _check.integer("dim", dim, least=1, most=LARGEST_DIM),  # type: ignore[arg-type]
-        _check.integer("n_arms", n_arms, least=1),  # type: ignore[arg-type]
+        checks.integer("dim", dim, least=1, most=LARGEST_DIM),  # type: ignore[arg-type]
+        checks.integer("n_arms", n_arms, least=1),  # type: ignore[arg-type]
     )
 
 
+def names_of(stream: "Stream", what: str, count: int) -> list[str] | None:
+    """`arm_names` or `feature_names` of a stream, which may be one of a user's own."""
+    names = getattr(stream, what)
+    if names is not None and (
+        not isinstance(names, list | tuple)
+        or len(names) != count
+        or not all(isinstance(one, str) for one in names)
+    ):
+        raise checks.ArgumentError(what, f"must be None or {count} names, got {checks.short(names)}")
+    return None if names is None else list(names)
+
+
 class StreamKind(NamedTuple):
-    """What the streams of all runs have in common where each run has its own."""
+    """The properties that the streams of all runs share where each run has its own."""
 
     dim: int
     n_arms: int
@@ -34,41 +46,23 @@ class StreamKind(NamedTuple):
 
 
 def kind_of(stream: "Stream") -> StreamKind:
-    """What a stream is, checked: it may be one of a user's own."""
+    """Return the kind of a stream, checked: it may be one of a user's own."""
     dim, n_arms = sizes_of(stream)
-    names = stream.arm_names
-    if names is not None and (
-        not isinstance(names, list | tuple)
-        or len(names) != n_arms
-        or not all(isinstance(one, str) for one in names)
-    ):
-        raise _check.ArgumentError(
-            "arm_names", f"must be None or {n_arms} names, as n_arms says, got {_check.short(names)}"
-        )
-    linear = _check.switch("linear", stream.linear)
+    names = names_of(stream, "arm_names", n_arms)
+    linear = checks.switch("linear", stream.linear)
     return StreamKind(dim, n_arms, linear, None if names is None else tuple(names))
 
 
 class Stream(ABC):
     """Rounds of features, availability and mean rewards: generated, or from data.
 
-    A stream of your own sets `dim` and `n_arms`, and `noise_std` where its rewards are noisy, and defines `blocks`::
-
-        class Coins(sb.Stream):
-            dim, n_arms, noise_std = 2, 2, 0.5
-
-            def blocks(self, seed, run):
-                rng = np.random.default_rng([seed, run])
-                while True:
-                    features = rng.normal(size=(1000, 2, 2))
-                    yield sb.streams.Rounds(features, features @ [1.0, 0.5], noise=0.5 * rng.normal(size=1000))
-
+    A stream of your own sets `dim` and `n_arms`, and `noise_std` where its rewards are noisy, and defines `blocks`.
     Memory does not grow with the horizon as long as blocks do not.
 
     Example:
         >>> import numpy as np
         >>> import solid_bandits as sb
-        >>> class Coins(sb.Stream):
+        >>> class Coins(sb.streams.Stream):
         ...     dim, n_arms, noise_std = 2, 3, 0.5
         ...     def blocks(self, seed, run):
         ...         rng = np.random.default_rng([seed, run])
@@ -81,7 +75,7 @@ class Stream(ABC):
     """
 
     dim: int
-    """d."""
+    """The feature dimension d."""
     n_arms: int
     """The most arms that a round has."""
     noise_std: float | None = None
@@ -89,11 +83,13 @@ class Stream(ABC):
     theta_bound: float | None = None
     """B >= ‖θ*‖, which policies are told; None where it is unknown."""
     length: int | None = None
-    """Rounds that there are; None where they go on for ever."""
+    """Rounds that there are; None where they go on for ever. Where `linear` is False, it must be told."""
     linear: bool = True
     """Whether mean rewards are linear in the features. If not, regret is also taken against a ridge fit."""
     arm_names: list[str] | None = None
-    """Where arm number a is the same thing in every round."""
+    """Names of the arms, where arm number a is the same thing in every round."""
+    feature_names: list[str] | None = None
+    """Names of the columns of the features, for warnings; columns of one name are taken for one."""
     ridge: float = 1.0
     """ν of the ridge fit."""
 
@@ -110,16 +106,24 @@ class Stream(ABC):
         """The ridge fit to all rewards that are known; None where mean rewards are linear by construction."""
         if self.linear:
             return None
-        return fit_rounds(self.every(), *sizes_of(self), _check.positive("ridge", self.ridge))
+        length = self.length
+        if length is not None:
+            checks.integer("length", length, least=1)
+        elif type(self).every is Stream.every:  # blocks may go on for ever
+            raise checks.ArgumentError(
+                "length",
+                "must be a number of rounds where linear is False: the ridge fit reads them all, got None",
+            )
+        return fit_rounds(self.every(), *sizes_of(self), checks.positive("ridge", self.ridge), length)
 
     def setting(self, horizon: int | None = None, tell_noise: bool = True) -> Setting:
-        """What a policy may know; σ if it is told."""
+        """Return what a policy may know, σ included if it is told."""
         noise_std = self.noise_std
         if not tell_noise:
             return make_setting(self.dim, None, self.theta_bound, horizon)
         if noise_std is None:
             if self.fit is None:
-                raise _check.ArgumentError(
+                raise checks.ArgumentError(
                     "noise_std", "must be given for a stream without a ridge fit, got None"
                 )
             noise_std = self.fit.noise_std
@@ -130,7 +134,7 @@ class Stream(ABC):
         return nullcontext()
 
     def parameters(self) -> Plain:
-        """What the stream was made with, as plain data: two streams that differ, differ in it."""
+        """Return the parameters of the stream as plain data; streams that differ must differ in them."""
         return {}
 
     @cached_property
@@ -140,5 +144,5 @@ class Stream(ABC):
         return hashlib.sha256(json.dumps(told, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
-        rounds = "without end" if self.length is None else _words.count(self.length, "round")
+        rounds = "without end" if self.length is None else wording.count(self.length, "round")
         return f"{type(self).__name__}({rounds}, arms={self.n_arms}, dim={self.dim})"

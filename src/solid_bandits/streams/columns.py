@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from solid_bandits import _check
-from solid_bandits._types import Bools, Floats, Ints
-from solid_bandits.setting import LARGEST_FEATURE, LARGEST_REWARD
+from solid_bandits._internal import checks
+from solid_bandits._internal.types import Bools, Floats, Ints
+from solid_bandits.core.setting import LARGEST_FEATURE, LARGEST_REWARD
 from solid_bandits.streams.encoding import Layout
 
 ARM = "{arm}"
-"""What stands for an arm's name in a template of column names."""
+"""The placeholder of an arm's name in a template of column names."""
 _NAMES = "names, all text or all whole numbers"
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a table mean, as a user says it.
+    """The meaning of the columns of a table, as a user states it.
 
     A row is a round if `reward` is a template such as `reward_{arm}`, or if `label` names the column of the right arm;
     it is an arm of a round if `round` names the column that tells rounds apart.
@@ -46,11 +46,11 @@ class Columns:
         for name in ("reward", "label", "round", "arm", "available", "event_id"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, str) or not value):
-                raise _check.ArgumentError(name, f"must be the name of a column, got {_check.short(value)}")
-        _check.switch("intercept", self.intercept)
+                raise checks.ArgumentError(name, f"must be the name of a column, got {checks.short(value)}")
+        checks.switch("intercept", self.intercept)
         if (self.reward is None) == (self.label is None):
             got = "neither" if self.reward is None else "both"
-            raise _check.ArgumentError("reward", f"or label must be given, and not both, got {got}")
+            raise checks.ArgumentError("reward", f"or label must be given, and not both, got {got}")
         if self.long:
             self._check_long()
         elif self.label is not None:
@@ -63,33 +63,32 @@ class Columns:
         """Whether a row is an arm of a round."""
         return self.round is not None
 
+    def _leave_out(self, reason: str, *names: str) -> None:
+        for name in names:
+            if getattr(self, name):
+                raise checks.ArgumentError(name, f"must be left out where {reason}")
+
     def _check_long(self) -> None:
-        if self.label is not None:
-            raise _check.ArgumentError("label", "must be left out where round is given: give reward")
+        self._leave_out("round is given: give reward", "label")
         if self.context and self.arm is None:
-            raise _check.ArgumentError(
+            raise checks.ArgumentError(
                 "context", "needs arm: it has coefficients of its own for each arm that has a name"
             )
 
     def _check_label(self) -> None:
-        for name in ("arm", "available"):
-            if getattr(self, name) is not None:
-                raise _check.ArgumentError(
-                    name, "must be left out where label is given: its values are the arms"
-                )
-        if self.features:
-            raise _check.ArgumentError("features", "must be left out where label is given: give context")
+        self._leave_out("label is given: its values are the arms", "arm", "available")
+        self._leave_out("label is given: give context", "features")
 
     def _check_wide(self) -> None:
         if self.arm is not None:
-            raise _check.ArgumentError(
+            raise checks.ArgumentError(
                 "arm", "needs round, the column that tells rounds apart: a row is then one arm of a round"
             )
         templates = {"reward": (self.reward,), "features": self.features, "available": (self.available,)}
         for name, values in templates.items():
             for value in values:
                 if value is not None and value.count(ARM) != 1:
-                    raise _check.ArgumentError(
+                    raise checks.ArgumentError(
                         name,
                         f"must have {ARM} in it once where a row is a round, such as 'price_{ARM}', got {value!r}; "
                         "or give round, where a row is an arm of a round",
@@ -102,7 +101,7 @@ class Columns:
         pattern = re.compile(re.escape(before) + "(.+)" + re.escape(after))
         found = [match[1] for name in present if (match := pattern.fullmatch(name))]
         if not found:
-            raise _check.ArgumentError(
+            raise checks.ArgumentError(
                 "reward", f"must match columns, got {self.reward!r}; there are {_listed(present)}"
             )
         return tuple(found)
@@ -124,7 +123,7 @@ class Columns:
                 raise ValueError(f"column {name!r} is missing; there are {_listed(present)}{hint}")
 
     def layout(self, n_arms: int) -> Layout:
-        """How rounds with so many arms are written as features."""
+        """Return the layout of the features of rounds with so many arms."""
         named = not self.long or self.arm is not None
         layout = Layout(n_arms, len(self.features), len(self.context), named, self.intercept)
         layout.check()
@@ -136,13 +135,13 @@ def _names(name: str, values: Any) -> tuple[str, ...]:
     if not isinstance(values, str | list | tuple | np.ndarray) or (
         np.ndim(values) == 0 and not isinstance(values, str)
     ):
-        raise _check.ArgumentError(name, f"must be a list of names of columns, got {_check.short(values)}")
+        raise checks.ArgumentError(name, f"must be a list of names of columns, got {checks.short(values)}")
     given = (values,) if isinstance(values, str) else tuple(values)
     for place, one in enumerate(given):
         if not isinstance(one, str) or not one:
-            raise _check.ArgumentError(name, f"must be names of columns, got {_check.short(one)}")
+            raise checks.ArgumentError(name, f"must be names of columns, got {checks.short(one)}")
         if one in given[:place]:
-            raise _check.ArgumentError(name, f"must name each column once, got {one!r} twice")
+            raise checks.ArgumentError(name, f"must name each column once, got {one!r} twice")
     return given
 
 
@@ -168,7 +167,7 @@ class Cells:
         place = int(wrong.argmax())
         value = self.frame[column][place]
         value = value.to_list() if isinstance(value, pl.Series) else value
-        got = "nothing" if value is None else _check.short(value)
+        got = "nothing" if value is None else checks.short(value)
         return ValueError(f"column {column!r} must hold {wanted}, got {got} in row {self.rows[place]}")
 
     def _floats(self, column: str) -> Floats:
@@ -259,7 +258,7 @@ class Cells:
     def _words_of_objects(self, column: str) -> list[str]:
         values = self.frame[column].to_list()
         kind = str if isinstance(values[0], str) else int
-        found = [one if isinstance(one, str) else _check.whole(one) for one in values]
+        found = [one if isinstance(one, str) else checks.whole(one) for one in values]
         wrong = np.array([not isinstance(one, kind) for one in found])
         if wrong.any():
             raise self.bad(column, wrong, _NAMES)

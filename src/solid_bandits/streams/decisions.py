@@ -1,37 +1,23 @@
-"""Recorded decisions: one row of a Parquet file for each, for off-policy evaluation to read.
-
-docs/streams.md has the columns in words.
-"""
+"""Recorded decisions: a log in a Parquet file, for off-policy evaluation to read; docs/streams.md has the columns."""
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from solid_bandits import _check
-from solid_bandits._files import StoreError, write_whole
-from solid_bandits._types import Bools, Floats, Ints
+from solid_bandits._internal import checks
+from solid_bandits._internal.files import StoreError, write_whole
+from solid_bandits._internal.types import Bools, Floats, Ints
+from solid_bandits.logs.schema import COLUMNS, SIMULATED, lists_of
 from solid_bandits.streams.rounds import Rounds
 
-SCHEMA: dict[str, Any] = {
-    "policy": pl.String,
-    "run": pl.Int64,
-    "step": pl.Int64,
-    "event_id": pl.String,
-    "arm": pl.Int64,
-    "n_arms": pl.Int64,
-    "available": pl.List(pl.Boolean),
-    "probability": pl.Float64,
-    "probabilities": pl.List(pl.Float64),
-    "explored": pl.Boolean,
-    "reward": pl.Float64,
-    "predicted": pl.Float64,
-    "means": pl.List(pl.Float64),
-    "features": pl.List(pl.List(pl.Float64)),
-}
-"""Columns of the file, in order."""
+SCHEMA: dict[str, Any] = COLUMNS | SIMULATED
+"""Columns of the file, in order: those of every log (`logs.schema`), and three more."""
 
 ROWS_AT_ONCE = 50_000
 """Decisions that a part of the file holds, at most."""
@@ -146,27 +132,30 @@ def decisions_frame(
 ) -> pl.DataFrame:
     """The decisions of one block as rows of the file."""
     arrays = rounds.arrays
-    count = len(rounds)
+    count, width = arrays.available.shape
     steps = np.arange(first_step, first_step + count)
-    return pl.DataFrame(
-        {
-            "policy": pl.repeat(policy, count, eager=True, dtype=pl.String),
-            "run": pl.repeat(run, count, eager=True, dtype=pl.Int64),
-            "step": steps,
-            "event_id": pl.Series(steps if rounds.event_ids is None else rounds.event_ids).cast(pl.String),
-            "arm": log.arms,
-            "n_arms": arrays.counts,
-            "available": _masks(arrays.available, arrays.counts),
-            "probability": _known(log.probability),
-            "probabilities": _distributions(log.probabilities, arrays.counts),
-            "explored": log.explored,
-            "reward": log.rewards,
-            "predicted": _known(log.predicted),
-            "means": _lists(arrays.means, arrays.counts),
-            "features": _matrices(arrays.features, arrays.counts) if features else None,
-        },
-        schema=SCHEMA,
-    )
+    offered = arrays.available & (np.arange(width) < arrays.counts[:, None])
+    counts = offered.sum(axis=1)
+    names = pl.Series([str(arm) for arm in range(width)])
+    known = ~np.isnan(log.probability) if log.probabilities.shape[1] else np.zeros(count, dtype=np.bool_)
+    columns: dict[str, Any] = dict.fromkeys(SCHEMA) | {
+        "event_id": pl.Series(steps if rounds.event_ids is None else rounds.event_ids).cast(pl.String),
+        "sequence": steps,
+        "arms": lists_of(counts, names.gather(np.nonzero(offered)[1])),
+        "features": lists_of(counts, arrays.features[offered]) if features else None,
+        "arm": names.gather(log.arms),
+        "probability": _known(log.probability),
+        "explored": log.explored,
+        "reward": log.rewards,
+        "policy": pl.repeat(policy, count, eager=True, dtype=pl.String),
+        "run": pl.repeat(run, count, eager=True, dtype=pl.Int64),
+        "predicted": _known(log.predicted),
+        "means": lists_of(counts, arrays.means[offered]),
+    }
+    if known.any():
+        shares = lists_of(counts, log.probabilities[offered]).to_frame("shares")
+        columns["probabilities"] = shares.select(pl.when(pl.Series(known)).then("shares"))["shares"]
+    return pl.DataFrame(columns, schema=SCHEMA)
 
 
 def _known(values: Floats) -> pl.Series:
@@ -174,81 +163,41 @@ def _known(values: Floats) -> pl.Series:
     return pl.Series(values, dtype=pl.Float64).fill_nan(None)
 
 
-def _lists(values: Floats, counts: Ints) -> pl.Series:
-    """The first `counts` entries of each row as a list."""
-    whole = pl.Series(values, dtype=pl.Array(pl.Float64, values.shape[1])).arr.to_list()
-    return whole if int(counts.min()) == values.shape[1] else _cut(whole, counts)
-
-
-def _cut(lists: pl.Series, counts: Ints) -> pl.Series:
-    frame = pl.DataFrame({"values": lists, "count": counts})
-    return frame.select(pl.col("values").list.head(pl.col("count")))["values"]
-
-
-def _masks(available: Bools, counts: Ints) -> pl.Series:
-    """The mask of each round as a list, null where every arm is available."""
-    whole = pl.Series(available, dtype=pl.Array(pl.Boolean, available.shape[1])).arr.to_list()
-    frame = pl.DataFrame({"mask": _cut(whole, counts)})
-    return frame.select(pl.when(~pl.col("mask").list.all()).then("mask"))["mask"]
-
-
-def _distributions(values: Floats, counts: Ints) -> pl.Series | None:
-    """The probabilities of each round as a list, null where they are not known or not kept."""
-    if values.shape[1] == 0:
-        return None
-    frame = pl.DataFrame({"shares": _lists(values, counts)})
-    known = ~pl.col("shares").list.first().is_nan()
-    return frame.select(pl.when(known).then("shares"))["shares"]
-
-
-def _matrices(values: Floats, counts: Ints) -> pl.Series:
-    rounds, arms, dim = values.shape
-    flat = pl.Series(values.reshape(-1, dim), dtype=pl.Array(pl.Float64, dim)).arr.to_list()
-    nested = pl.DataFrame({"round": np.repeat(np.arange(rounds), arms), "rows": flat})
-    whole = nested.group_by("round", maintain_order=True).agg("rows")["rows"]
-    return _cut(whole, counts)
-
-
 def make_record(record: str | Record | None, path: str | os.PathLike[str]) -> Record | None:
     """What `simulate` is asked to record."""
     if record is None:
         return None
     if isinstance(record, str):
-        _check.choice("record", record, ("decisions",))
+        checks.choice("record", record, ("decisions",))
         record = Record(os.fspath(path))
     if not isinstance(record, Record):
-        raise _check.ArgumentError(
+        raise checks.ArgumentError(
             "record", f"must be 'decisions' or sb.streams.Record(path), got {record!r}"
         )
     if Path(record.path).suffix != ".parquet":
-        raise _check.ArgumentError("record", f"must go to a file ending in .parquet, got {record.path!r}")
+        raise checks.ArgumentError("record", f"must go to a file ending in .parquet, got {record.path!r}")
     if Path(record.path).exists():
-        raise _check.ArgumentError("record", f"must go to a new file, got {record.path!r}, which is there")
+        raise checks.ArgumentError("record", f"must go to a new file, got {record.path!r}, which is there")
     return record
 
 
-def begin_parts(record: Record) -> None:
-    """Make the folder of the parts, empty."""
+@contextmanager
+def recorded(record: Record | None) -> Iterator[None]:
+    """Gather the parts that are written within in a folder, and make one file of them at the end."""
+    if record is None:
+        yield
+        return
     try:
-        record.parts.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(record.parts, ignore_errors=True)  # of a process that was killed
+        record.parts.mkdir(parents=True)
     except OSError as error:
         raise StoreError(f"{record.path!r} cannot be written to ({error.strerror or error})") from None
-    remove_parts(record, folder=False)
-
-
-def assemble_parts(record: Record) -> None:
-    """Make one file of the parts, without taking them all into memory, and remove them."""
-    parts = sorted(record.parts.glob("[0-9]*.parquet"))
-    write_whole(
-        Path(record.path),
-        lambda file: pl.scan_parquet(parts).sink_parquet(file, maintain_order=True),
-    )
-    remove_parts(record)
-
-
-def remove_parts(record: Record, folder: bool = True) -> None:
-    """Remove the parts, and their folder."""
-    for part in record.parts.glob("*"):
-        part.unlink()
-    if folder and record.parts.exists():
-        record.parts.rmdir()
+    try:
+        yield
+        parts = sorted(record.parts.glob("[0-9]*.parquet"))
+        write_whole(
+            Path(record.path),
+            lambda file: pl.scan_parquet(parts).sink_parquet(file, maintain_order=True),
+        )
+    finally:
+        shutil.rmtree(record.parts, ignore_errors=True)

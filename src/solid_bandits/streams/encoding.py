@@ -1,36 +1,40 @@
 """Rounds of data as features: joint features of context and arm, made block by block and never stored."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._types import Bools, Floats, Ints
-from solid_bandits.setting import LARGEST_DIM
+from solid_bandits._internal import checks
+from solid_bandits._internal.types import Bools, Floats, Ints
+from solid_bandits.core.setting import LARGEST_DIM
 from solid_bandits.streams.generated import write_blocks
-from solid_bandits.streams.rounds import EventIds, Rounds, rounds_per_block
+from solid_bandits.streams.rounds import Rounds, rounds_per_block
 
 
 class Piece(NamedTuple):
-    """Some rounds of data as they were given."""
+    """Rounds of data as they were given."""
 
     own: Floats
     """Features of each arm itself, shape (rounds, arms, own)."""
     context: Floats
-    """What is the same for all arms, shape (rounds, context)."""
+    """The features that all arms share, shape (rounds, context)."""
     rewards: Floats
     """Shape (rounds, arms); 0 where an arm is not available."""
     available: Bools
     """Shape (rounds, arms)."""
     counts: Ints
     """Arms of each round, shape (rounds,)."""
-    event_ids: EventIds
+    event_ids: np.ndarray
     """Names of the rounds, or the numbers of their rows."""
+
+    def at(self, rows: slice | Ints) -> "Piece":
+        """Return some of the rounds."""
+        return Piece(*(one[rows] for one in self))  # type: ignore[arg-type]
 
 
 class Layout(NamedTuple):
-    """Where the numbers of a round go: φ(x, a) = (own features of a, 0, ..., x and 1 in the block of a, ..., 0).
+    """The layout of features: φ(x, a) = (own features of a, 0, ..., x and 1 in the block of a, ..., 0).
 
     Where arms are not the same things from round to round there are no blocks, and the 1 is in one column for all.
     """
@@ -47,18 +51,23 @@ class Layout(NamedTuple):
 
     @property
     def dim(self) -> int:
-        """D."""
+        """The feature dimension d."""
         joint = self.context + self.intercept
         return self.own + (self.n_arms * joint if self.blocks else joint)
+
+    def names(self, own: Sequence[str], context: Sequence[str]) -> list[str]:
+        """Return the name of each column of the features; a column of x has the name of x in the block of each arm."""
+        joint = [*context, *(["intercept"] if self.intercept else [])]
+        return [*own, *joint * (self.n_arms if self.blocks else 1)]
 
     def check(self) -> None:
         """Raise an error for features that would be none, or too many."""
         if self.dim == 0:
-            raise _check.ArgumentError(
+            raise checks.ArgumentError(
                 "features", "must be given, or context, or intercept=True: got none of them"
             )
         if self.dim > LARGEST_DIM:
-            raise _check.ArgumentError(
+            raise checks.ArgumentError(
                 "context",
                 f"must leave own features + arms * (context + 1) at most {LARGEST_DIM}, got {self.own} + "
                 f"{self.n_arms} * {self.context + self.intercept}",
@@ -92,16 +101,4 @@ class Encoder:
     def encode_all(self, piece: Piece) -> Iterator[Rounds]:
         """A piece of any size, block by block."""
         for first in range(0, len(piece.counts), self.size):
-            yield self.encode(slice_piece(piece, slice(first, first + self.size)))
-
-
-def slice_piece(piece: Piece, rows: slice) -> Piece:
-    """Consecutive rounds of a piece."""
-    return Piece(*(one[rows] for one in piece))  # type: ignore[arg-type]
-
-
-def take_piece(piece: Piece, rows: Ints) -> Piece:
-    """The rounds of these numbers."""
-    ids = piece.event_ids
-    named = ids[rows] if isinstance(ids, np.ndarray) else [ids[row] for row in rows.tolist()]
-    return Piece(*(one[rows] for one in piece[:-1]), event_ids=named)  # type: ignore[arg-type, misc]
+            yield self.encode(piece.at(slice(first, first + self.size)))

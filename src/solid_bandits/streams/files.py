@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import numpy as np
 import polars as pl
 
-from solid_bandits import _check
-from solid_bandits._files import first_line, path_of
-from solid_bandits._types import Plain
+from solid_bandits._internal import checks
+from solid_bandits._internal.files import first_line, path_of
+from solid_bandits._internal.types import Plain
 from solid_bandits.streams.base import Stream
 from solid_bandits.streams.columns import Cells, Columns, order_names
 from solid_bandits.streams.encoding import Encoder, Piece
-from solid_bandits.streams.pieces import read_label, read_long, read_wide, round_starts
+from solid_bandits.streams.pieces import read_piece, round_starts
 from solid_bandits.streams.ridge import fit_rounds
 from solid_bandits.streams.rounds import Rounds
 
@@ -40,13 +40,13 @@ class FileStream(Stream):
     ) -> None:
         self.path = path_of("path", path)
         self.columns = columns
-        self.noise_std = None if noise_std is None else _check.positive("noise_std", noise_std)
-        self.ridge = _check.positive("ridge", ridge)
+        self.noise_std = None if noise_std is None else checks.positive("noise_std", noise_std)
+        self.ridge = checks.positive("ridge", ridge)
         self.text = self.path.suffix.lower() == ".csv"
         if self.path.suffix.lower() not in SUFFIXES:
-            raise _check.ArgumentError("path", f"must end in .csv or .parquet, got {os.fspath(path)!r}")
+            raise checks.ArgumentError("path", f"must end in .csv or .parquet, got {os.fspath(path)!r}")
         if not self.path.is_file():
-            raise _check.ArgumentError("path", f"must be a file, got {os.fspath(path)!r}, which is none")
+            raise checks.ArgumentError("path", f"must be a file, got {os.fspath(path)!r}, which is none")
         with self._explained():
             present = self._scan().collect_schema().names()
             self.arms: tuple[str, ...] = ()
@@ -57,22 +57,20 @@ class FileStream(Stream):
             self.layout = columns.layout(self.n_arms)
             self.arm_names = list(self.arms) or None
             self.dim = self.layout.dim
+            self.feature_names = self.layout.names(columns.features, columns.context)
             self.length = 0
             self.fit = fit_rounds(self._counted(), self.dim, self.n_arms, self.ridge)
             self._check_order()
         if self.length == 0:
-            raise _check.ArgumentError("path", f"must have rows, got {os.fspath(path)!r}, which has none")
+            raise checks.ArgumentError("path", f"must have rows, got {os.fspath(path)!r}, which has none")
         with self.path.open("rb") as file:
             self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
     def _check_order(self) -> None:
         """Refuse rounds whose rows do not follow each other: each piece of one would count as a round."""
-        if self.columns.round is None:
-            return
-        distinct = self._scan().select(pl.col(self.columns.round).n_unique()).collect().item()
-        if distinct != self.length:
+        if self.columns.round is not None and self.rounds != self.length:
             raise ValueError(
-                f"rows of a round must follow each other, got {distinct} values of {self.columns.round!r} in "
+                f"rows of a round must follow each other, got {self.rounds} values of {self.columns.round!r} in "
                 f"{self.length} places; sort the file by it"
             )
 
@@ -81,7 +79,7 @@ class FileStream(Stream):
         """Errors of the file have its name."""
         try:
             yield
-        except _check.ArgumentError:
+        except checks.ArgumentError:
             raise
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise ValueError(f"{self.path.name!r} cannot be read ({first_line(error)})") from None
@@ -101,7 +99,7 @@ class FileStream(Stream):
         )
 
     def _count_arms(self) -> int:
-        """How many arms a round has at most; where they have names, which."""
+        """Return how many arms a round has at most, and note their names where they have any."""
         columns = self.columns
         named = columns.arm or columns.label
         if named is not None:
@@ -111,20 +109,13 @@ class FileStream(Stream):
                 found |= set(Cells(frame, np.arange(first, first + frame.height), self.text).words(named))
                 first += frame.height
             self.arms = order_names(found)
-        if columns.round is None or named is not None:
+        if columns.round is None:
             return max(len(self.arms), 1)
-        largest = size = 0
-        last: object = None
-        for frame in self._read([columns.round]):
-            ids = frame[columns.round]
-            starts = round_starts(ids)
-            if len(starts) and ids[0] == last:  # goes on
-                starts = starts[1:]
-            ends = np.append(starts, len(ids))
-            largest = max(largest, size + int(ends[0]), int(np.diff(ends).max(initial=0)))
-            size = size + int(ends[0]) if len(ends) == 1 else int(ends[-1] - ends[-2])
-            last = ids[-1] if len(ids) else last
-        return max(largest, 1)
+        sizes = (
+            self._scan().group_by(columns.round).len().select(pl.len().alias("rounds"), pl.col("len").max())
+        )
+        self.rounds, largest = sizes.collect(engine="streaming").row(0)
+        return max(len(self.arms) if named is not None else largest or 0, 1)
 
     def _pieces(self) -> Iterator[Piece]:
         columns, first = self.columns, 0
@@ -145,14 +136,8 @@ class FileStream(Stream):
             yield self._piece(waiting, first)
 
     def _piece(self, frame: pl.DataFrame, first: int) -> Piece:
-        columns = self.columns
         cells = Cells(frame, np.arange(first, first + frame.height), self.text)
-        if columns.label is not None:
-            return read_label(columns, self.arms, cells)
-        if columns.round is not None:
-            cells.words(columns.round)  # none is missing
-            return read_long(columns, self.arms, self.n_arms, cells, round_starts(frame[columns.round]))
-        return read_wide(columns, self.arms, cells)
+        return read_piece(self.columns, self.arms, self.n_arms, cells)
 
     def _counted(self) -> Iterator[Rounds]:
         for rounds in self.blocks(0, 0):
@@ -167,7 +152,7 @@ class FileStream(Stream):
             yield from encoder.encode_all(piece)
 
     def parameters(self) -> Plain:
-        """All that the rounds follow from."""
+        """Return everything that the rounds depend on."""
         told = {name: value for name, value in vars(self.columns).items() if value not in (None, ())}
         return {"data": self.sha256, "columns": told, "noise_std": self.noise_std, "ridge": self.ridge}
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit_apart
-from solid_bandits._types import Floats, Ints, Plain, Words
-from solid_bandits.loop import draw_round
-from solid_bandits.problem import Problem
-from solid_bandits.stream import ENVIRONMENT, make_stream
+from solid_bandits._internal import checks
+from solid_bandits._internal.compiling import jit_apart
+from solid_bandits._internal.types import Floats, Ints, Plain, Words
+from solid_bandits.core.loop import draw_round
+from solid_bandits.core.problem import Problem
+from solid_bandits.core.randomness import ENVIRONMENT, make_rng
 from solid_bandits.streams.base import Stream
 from solid_bandits.streams.rounds import Rounds, rounds_per_block
 
@@ -28,7 +28,7 @@ class FiniteStream(Stream):
 
     def __init__(self, problem: Problem) -> None:
         if not isinstance(problem, Problem):
-            raise _check.ArgumentError("problem", f"must be a Problem, got {_check.short(problem)}")
+            raise checks.ArgumentError("problem", f"must be a Problem, got {checks.short(problem)}")
         self.problem = problem
         self.dim, self.n_arms = problem.dim, problem.n_arms
         self.noise_std = problem.noise_std
@@ -36,7 +36,7 @@ class FiniteStream(Stream):
 
     def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
         """The contexts and the noise that the problem has in this run."""
-        environment = make_stream(seed, run, ENVIRONMENT)
+        environment = make_rng(seed, run, ENVIRONMENT)
         edges = np.cumsum(self.problem.context_probs)
         size = rounds_per_block(self.n_arms, self.dim)
         contexts, noise = np.zeros(size, dtype=np.int64), np.zeros(size)

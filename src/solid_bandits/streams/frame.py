@@ -11,15 +11,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from solid_bandits import _check
-from solid_bandits._files import first_line
-from solid_bandits._types import Floats, Ints, Plain
-from solid_bandits.setting import check_features
-from solid_bandits.stream import ENVIRONMENT, seed_sequence
+from solid_bandits._internal import checks
+from solid_bandits._internal.files import first_line
+from solid_bandits._internal.types import Floats, Ints, Plain
+from solid_bandits.core.randomness import ENVIRONMENT, seed_sequence
+from solid_bandits.core.setting import check_features
 from solid_bandits.streams.base import Stream
 from solid_bandits.streams.columns import Cells, Columns, order_names
-from solid_bandits.streams.encoding import Encoder, Layout, Piece, take_piece
-from solid_bandits.streams.pieces import read_label, read_long, read_wide, round_starts
+from solid_bandits.streams.encoding import Encoder, Layout, Piece
+from solid_bandits.streams.pieces import read_piece, round_starts
 from solid_bandits.streams.rounds import Rounds
 
 LEAST_SHARED = 2**20
@@ -42,9 +42,9 @@ class DataStream(Stream):
         self.layout = layout
         self.length = length
         self.n_arms, self.dim = layout.n_arms, layout.dim
-        self.noise_std = None if noise_std is None else _check.positive("noise_std", noise_std)
-        self.ridge = _check.positive("ridge", ridge)
-        self.shuffle = _check.switch("shuffle", shuffle)
+        self.noise_std = None if noise_std is None else checks.positive("noise_std", noise_std)
+        self.ridge = checks.positive("ridge", ridge)
+        self.shuffle = checks.switch("shuffle", shuffle)
         self.arrays: dict[str, Any] = {}
 
     @contextmanager
@@ -61,7 +61,7 @@ class DataStream(Stream):
                 self._folder = None
 
     def __getstate__(self) -> Plain:
-        """All but the arrays that are shared."""
+        """Return everything but the arrays that are shared."""
         if self._folder is None:
             return self.__dict__
         left = {name: one for name, one in self.arrays.items() if one.nbytes < LEAST_SHARED}
@@ -96,7 +96,7 @@ class DataStream(Stream):
             yield encoder.encode(self.take(order[first : first + encoder.size]))
 
     def parameters(self) -> Plain:
-        """All that the rounds follow from."""
+        """Return everything that the rounds depend on."""
         return {
             "data": _hash(*self.arrays.values()),
             "layout": list(self.layout),
@@ -117,15 +117,17 @@ class FrameStream(DataStream):
         noise_std: float | None,
         ridge: float,
         shuffle: bool,
+        feature_names: list[str],
     ) -> None:
         super().__init__(len(piece.counts), layout, noise_std, ridge, shuffle)
         self.arrays = dict(zip(Piece._fields[:-1], piece[:-1], strict=True))
         self.event_ids = piece.event_ids
         self.arm_names = list(arms) or None
+        self.feature_names = feature_names
 
     def take(self, rows: Ints) -> Piece:
         """The rounds of these numbers."""
-        return take_piece(Piece(**self.arrays, event_ids=self.event_ids), rows)
+        return Piece(**self.arrays, event_ids=self.event_ids).at(rows)
 
 
 class ClassificationStream(DataStream):
@@ -139,6 +141,7 @@ class ClassificationStream(DataStream):
         super().__init__(len(right), layout, noise_std, ridge, shuffle)
         self.arrays = {"contexts": contexts, "right": right}
         self.arm_names = list(names)
+        self.feature_names = layout.names((), [f"X[:, {place}]" for place in range(contexts.shape[1])])
 
     def take(self, rows: Ints) -> Piece:
         """The rounds of these numbers; rewards are made of the classes."""
@@ -210,7 +213,7 @@ def from_frame(
     _check_once(frame, columns.needed(arms))
     table = _polars(frame, {name: found[name] for name in columns.needed(arms)})
     if table.height == 0:
-        raise _check.ArgumentError("frame", "must have rows, got none")
+        raise checks.ArgumentError("frame", "must have rows, got none")
     rows = np.arange(table.height)
     if columns.long:
         table, rows = _grouped(table, columns)
@@ -218,17 +221,13 @@ def from_frame(
     named = columns.arm or columns.label
     if named is not None:
         arms = order_names(set(cells.words(named)))
-    if columns.label is not None:
-        piece = read_label(columns, arms, cells)
-    elif columns.long:
-        assert columns.round is not None
-        starts = round_starts(table[columns.round])
-        largest = int(np.diff(np.append(starts, table.height)).max())
-        piece = read_long(columns, arms, len(arms) or largest, cells, starts)
-    else:
-        piece = read_wide(columns, arms, cells)
+    n_arms = len(arms)
+    if columns.round is not None and not arms:
+        n_arms = int(np.diff(np.append(round_starts(table[columns.round]), table.height)).max())
+    piece = read_piece(columns, arms, n_arms, cells)
     layout = columns.layout(piece.rewards.shape[1])
-    return FrameStream(piece, arms, layout, noise_std, ridge, shuffle)
+    names = layout.names(columns.features, columns.context)
+    return FrameStream(piece, arms, layout, noise_std, ridge, shuffle, names)
 
 
 def classification(
@@ -261,7 +260,7 @@ def classification(
     contexts = check_features("X", X, "rows", "columns")
     labels = _labels(y)
     if labels.shape != (len(contexts),):
-        raise _check.ArgumentError(
+        raise checks.ArgumentError(
             "y", f"must have shape ({len(contexts)},), one for each row, got {labels.shape}"
         )
     cells = Cells(pl.DataFrame([_series("y", labels)]), np.arange(len(labels)))
@@ -270,7 +269,7 @@ def classification(
     place = {name: number for number, name in enumerate(names)}
     right = np.array([place[word] for word in words], dtype=np.int64)
     return ClassificationStream(
-        contexts, right, names, _check.switch("intercept", intercept), noise_std, ridge, shuffle
+        contexts, right, names, checks.switch("intercept", intercept), noise_std, ridge, shuffle
     )
 
 
@@ -295,7 +294,7 @@ def _columns_of(frame: Any) -> dict[str, Any]:
     try:
         return {str(name): name for name in frame.columns}
     except (AttributeError, TypeError):
-        raise _check.ArgumentError(
+        raise checks.ArgumentError(
             "frame", f"must be a data frame of polars or pandas, got {type(frame).__name__}"
         ) from None
 
@@ -306,7 +305,7 @@ def _collected() -> Iterator[None]:
     try:
         yield
     except pl.exceptions.PolarsError as error:
-        raise _check.ArgumentError(
+        raise checks.ArgumentError(
             "frame", f"must be one that can be collected, got one that cannot ({first_line(error)})"
         ) from None
 
@@ -328,12 +327,12 @@ def _labels(y: Any) -> Any:
     try:
         labels = np.asarray(y)
     except ValueError:
-        raise _check.ArgumentError(
-            "y", f"must be text or whole numbers, one for each row, got {_check.short(y)}"
+        raise checks.ArgumentError(
+            "y", f"must be text or whole numbers, one for each row, got {checks.short(y)}"
         ) from None
     if labels.dtype.kind not in "biufUSMO" or isinstance(y, np.ma.MaskedArray):
         got = "masked values" if isinstance(y, np.ma.MaskedArray) else labels.dtype
-        raise _check.ArgumentError("y", f"must be text or whole numbers, got {got}")
+        raise checks.ArgumentError("y", f"must be text or whole numbers, got {got}")
     return labels.astype(np.float64) if labels.dtype.kind == "f" else labels
 
 

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit_apart
-from solid_bandits._types import Bools, Floats, Plain
-from solid_bandits.problem import MOST_NUMBERS
-from solid_bandits.stream import ENVIRONMENT, seed_sequence
+from solid_bandits._internal import checks
+from solid_bandits._internal.compiling import jit_apart
+from solid_bandits._internal.parameters import check_parameters, parameter, parameters_of
+from solid_bandits._internal.types import Bools, Floats, Plain
+from solid_bandits.core.problem import MOST_NUMBERS
+from solid_bandits.core.randomness import ENVIRONMENT, seed_sequence
 from solid_bandits.streams.base import Stream
 from solid_bandits.streams.rounds import Rounds, rounds_per_block
 
@@ -28,58 +29,40 @@ def walk(theta: Floats, keep: float, steps: Floats) -> None:
             steps[t, i] = theta[i]
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """What all generated streams have in common.
+@dataclass(eq=False, repr=False, kw_only=True)
+class GeneratedStream(Stream):
+    """Rewards φᵀθ + N(0, σ²) with θ ~ N(0, I), as `GaussianStream` says; a subclass draws the features."""
 
-    Args:
-        noise_std: σ.
-        fresh: the share of rounds whose features are new; the others have those of one of `n_contexts` contexts.
-        n_contexts: how many contexts come again.
-        drift: how fast θ moves: θ_t = (1 - drift) θ_{t-1} + noise, its distribution staying N(0, I). 0 is not at all.
-        availability: the probability of each arm of a round to be available; one arm always is.
-        seed: of θ, and of the contexts that come again; rounds are those of a run.
-
-    """
-
-    noise_std: float = 1.0
-    fresh: float = 1.0
-    n_contexts: int = 100
-    drift: float = 0.0
-    availability: float = 1.0
-    seed: int = 0
+    noise_std: float = parameter(1.0, above=0)
+    fresh: float = parameter(1.0, least=0, most=1)
+    n_contexts: int = parameter(100, least=1)
+    drift: float = parameter(0.0, least=0, most=1)
+    availability: float = parameter(1.0, above=0, most=1)
+    seed: int = parameter(0, least=0)
 
     def __post_init__(self) -> None:
-        _check.positive("noise_std", self.noise_std)
-        _check.number("fresh", self.fresh, least=0, most=1)
-        _check.integer("n_contexts", self.n_contexts, least=1)
-        _check.number("drift", self.drift, least=0, most=1)
-        _check.number("availability", self.availability, above=0, most=1)
-        _check.integer("seed", self.seed, least=0)
-
-
-class GeneratedStream(Stream):
-    """Rewards φᵀθ + N(0, σ²); a subclass draws the features."""
-
-    def __init__(self, n_arms: int, dim: int, mixture: Mixture) -> None:
-        if n_arms * dim > MOST_NUMBERS:
-            raise _check.ArgumentError("n_arms", f"must leave n_arms * dim at most {MOST_NUMBERS:,}")
-        self.n_arms, self.dim, self.mixture = n_arms, dim, mixture
-        self.noise_std = float(mixture.noise_std)
-        rng = np.random.Generator(np.random.SFC64(seed_sequence(mixture.seed, 0, _TRUTH)))
-        self.theta: Floats = rng.normal(size=dim)
+        check_parameters(self)
+        self.begin()
+        self.noise_std = float(self.noise_std)
+        if self.n_arms * self.dim > MOST_NUMBERS:
+            raise checks.ArgumentError("n_arms", f"must leave n_arms * dim at most {MOST_NUMBERS:,}")
+        rng = np.random.Generator(np.random.SFC64(seed_sequence(self.seed, 0, _TRUTH)))
+        self.theta: Floats = rng.normal(size=self.dim)
         self.theta.flags.writeable = False
-        if mixture.drift == 0.0:
+        if self.drift == 0.0:
             self.theta_bound = float(np.linalg.norm(self.theta))
         self.old: Floats | None = None
-        if mixture.fresh < 1.0:
-            if mixture.n_contexts * n_arms * dim > MOST_NUMBERS:
-                raise _check.ArgumentError(
+        if self.fresh < 1.0:
+            if self.n_contexts * self.n_arms * self.dim > MOST_NUMBERS:
+                raise checks.ArgumentError(
                     "n_contexts", f"must leave n_contexts * n_arms * dim at most {MOST_NUMBERS:,}"
                 )
-            self.old = np.empty((mixture.n_contexts, n_arms, dim))
+            self.old = np.empty((self.n_contexts, self.n_arms, self.dim))
             self.prepare(self.old)
             self.draw(rng, self.old)
+
+    def begin(self) -> None:
+        """Set what follows from the parameters of a subclass."""
 
     def prepare(self, features: Floats) -> None:
         """Write once what every draw leaves alone; most draws write everything."""
@@ -90,60 +73,87 @@ class GeneratedStream(Stream):
 
     def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
         """Rounds without end, drawn anew for each run."""
-        mixture = self.mixture
         rng = np.random.Generator(np.random.SFC64(seed_sequence(seed, run, ENVIRONMENT)))
         size = rounds_per_block(self.n_arms, self.dim)
         drawn = np.empty((size, self.n_arms, self.dim))
         self.prepare(drawn)
-        theta = np.array(_check.array("theta", self.theta, "dim"))
+        theta = np.array(checks.array("theta", self.theta, "dim"))
         if theta.shape != (self.dim,):
-            raise _check.ArgumentError(
+            raise checks.ArgumentError(
                 "theta", f"must have shape ({self.dim},), as dim says, got {theta.shape}"
             )
         while True:
             self.draw(rng, drawn)
             features = drawn
             if self.old is not None:
-                again = rng.random(size) >= mixture.fresh
-                which = rng.integers(mixture.n_contexts, size=int(again.sum()))
+                again = rng.random(size) >= self.fresh
+                which = rng.integers(self.n_contexts, size=int(again.sum()))
                 features = drawn.copy()
                 features[again] = self.old[which]
-            if mixture.drift > 0.0:
+            if self.drift > 0.0:
                 thetas = rng.normal(size=(size, self.dim))
-                walk(theta, 1.0 - mixture.drift, thetas)
+                walk(theta, 1.0 - self.drift, thetas)
                 means = np.einsum("tad,td->ta", features, thetas)
             else:
                 means = features @ theta
-            noise = mixture.noise_std * rng.normal(size=size)
+            noise = self.noise_std * rng.normal(size=size)
             yield Rounds(features, means, self._mask(rng, size), noise=noise)
 
     def _mask(self, rng: np.random.Generator, size: int) -> Bools | None:
-        if self.mixture.availability == 1.0:
+        if self.availability == 1.0:
             return None
-        mask: Bools = rng.random((size, self.n_arms)) < self.mixture.availability
+        mask: Bools = rng.random((size, self.n_arms)) < self.availability
         mask[np.arange(size), rng.integers(self.n_arms, size=size)] = True
         return mask
 
     def parameters(self) -> Plain:
-        """All that the rounds follow from."""
-        return asdict(self.mixture)
+        """Return everything that the rounds depend on."""
+        return {one.name: one.value for one in parameters_of(self)}
 
 
+@dataclass(eq=False, repr=False)
 class GaussianStream(GeneratedStream):
-    """Features N(0, 1/d)."""
+    """Arms with Gaussian features N(0, I/d), θ ~ N(0, I): mean rewards are about N(0, 1).
+
+    Args:
+        n_arms: arms of each round.
+        dim: d.
+        noise_std: σ.
+        fresh: the share of rounds whose features are new; the others have those of one of `n_contexts` contexts.
+        n_contexts: how many contexts come again.
+        drift: how fast θ moves: θ_t = (1 - drift) θ_{t-1} + noise, so that it stays N(0, I). 0 is not at all.
+        availability: the probability of each arm of a round to be available; one arm always is.
+        seed: of θ and of the contexts that come again.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> stream = sb.streams.gaussian(n_arms=5, dim=4)
+        >>> results = sb.simulate(stream, {"Greedy": sb.Greedy()}, horizon=100, runs=2, jobs=1)
+    """
+
+    n_arms: int = parameter(10, least=1)
+    dim: int = parameter(10, least=1)
 
     def draw(self, rng: np.random.Generator, features: Floats) -> None:
-        """Independent entries."""
+        """Independent entries N(0, 1/d)."""
         rng.standard_normal(out=features)
         features *= self.dim**-0.5
 
 
+@dataclass(eq=False, repr=False)
 class SparseStream(GeneratedStream):
-    """Features that are mostly 0."""
+    """As `gaussian`, with features of which a share `density` is not 0.
 
-    def __init__(self, n_arms: int, dim: int, density: float, mixture: Mixture) -> None:
-        self.density = _check.number("density", density, above=0, most=1)
-        super().__init__(n_arms, dim, mixture)
+    Example:
+        >>> import solid_bandits as sb
+        >>> stream = sb.streams.sparse(n_arms=5, dim=10, density=0.2)
+        >>> stream.n_arms, stream.dim
+        (5, 10)
+    """
+
+    n_arms: int = parameter(10, least=1)
+    dim: int = parameter(100, least=1)
+    density: float = parameter(0.1, above=0, most=1)
 
     def draw(self, rng: np.random.Generator, features: Floats) -> None:
         """Independent entries, each other than 0 with probability `density`."""
@@ -151,17 +161,26 @@ class SparseStream(GeneratedStream):
         features *= (self.density * self.dim) ** -0.5
         features[rng.random(features.shape) >= self.density] = 0.0
 
-    def parameters(self) -> Plain:
-        """All that the rounds follow from."""
-        return {**super().parameters(), "density": self.density}
 
-
+@dataclass(eq=False, repr=False)
 class JointStream(GeneratedStream):
-    """A context x for all arms, and coefficients of its own for each: φ(x, a) has x in the block of arm a."""
+    """A Gaussian context for all arms, and coefficients of its own for each arm: d = n_arms * context_dim.
 
-    def __init__(self, n_arms: int, context_dim: int, mixture: Mixture) -> None:
-        self.context_dim = context_dim
-        super().__init__(n_arms, n_arms * context_dim, mixture)
+    φ(x, a) has x ~ N(0, I/p) in the block of arm a. The other arguments are those of `gaussian`.
+
+    Example:
+        >>> import solid_bandits as sb
+        >>> stream = sb.streams.joint(n_arms=3, context_dim=2)
+        >>> stream.dim  # each arm has coefficients of its own
+        6
+    """
+
+    n_arms: int = parameter(10, least=1)
+    context_dim: int = parameter(5, least=1)
+
+    def begin(self) -> None:
+        """Set the dimension."""
+        self.dim = self.n_arms * self.context_dim
 
     def prepare(self, features: Floats) -> None:
         """Zeros outside the blocks."""
@@ -190,88 +209,3 @@ def write_blocks(contexts: Floats, features: Floats, first: int = 0) -> None:
         strides=(by_round, by_arm + size * by_number, by_number),
     )
     view[...] = contexts[:, None, :]
-
-
-def gaussian(
-    n_arms: int = 10,
-    dim: int = 10,
-    *,
-    noise_std: float = 1.0,
-    fresh: float = 1.0,
-    n_contexts: int = 100,
-    drift: float = 0.0,
-    availability: float = 1.0,
-    seed: int = 0,
-) -> GeneratedStream:
-    """Arms with Gaussian features N(0, I/d), θ ~ N(0, I): mean rewards are about N(0, 1).
-
-    Args:
-        n_arms: arms of each round.
-        dim: d.
-        noise_std: σ.
-        fresh: the share of rounds whose features are new; the others have those of one of `n_contexts` contexts.
-        n_contexts: how many contexts come again.
-        drift: how fast θ moves: θ_t = (1 - drift) θ_{t-1} + noise, so that it stays N(0, I). 0 is not at all.
-        availability: the probability of each arm of a round to be available; one arm always is.
-        seed: of θ and of the contexts that come again.
-
-    Example:
-        >>> import solid_bandits as sb
-        >>> stream = sb.streams.gaussian(n_arms=5, dim=4)
-        >>> results = sb.simulate(stream, {"Greedy": sb.Greedy()}, horizon=100, runs=2, jobs=1)
-    """
-    mixture = Mixture(noise_std, fresh, n_contexts, drift, availability, seed)
-    return GaussianStream(_size("n_arms", n_arms), _size("dim", dim), mixture)
-
-
-def sparse(
-    n_arms: int = 10,
-    dim: int = 100,
-    density: float = 0.1,
-    *,
-    noise_std: float = 1.0,
-    fresh: float = 1.0,
-    n_contexts: int = 100,
-    drift: float = 0.0,
-    availability: float = 1.0,
-    seed: int = 0,
-) -> GeneratedStream:
-    """The same as `gaussian` with features of which a share `density` is not 0.
-
-    Example:
-        >>> import solid_bandits as sb
-        >>> stream = sb.streams.sparse(n_arms=5, dim=10, density=0.2)
-        >>> stream.n_arms, stream.dim
-        (5, 10)
-    """
-    mixture = Mixture(noise_std, fresh, n_contexts, drift, availability, seed)
-    return SparseStream(_size("n_arms", n_arms), _size("dim", dim), density, mixture)
-
-
-def joint(
-    n_arms: int = 10,
-    context_dim: int = 5,
-    *,
-    noise_std: float = 1.0,
-    fresh: float = 1.0,
-    n_contexts: int = 100,
-    drift: float = 0.0,
-    availability: float = 1.0,
-    seed: int = 0,
-) -> GeneratedStream:
-    """A Gaussian context for all arms, and coefficients of its own for each arm: d = n_arms * context_dim.
-
-    The other arguments are those of `gaussian`.
-
-    Example:
-        >>> import solid_bandits as sb
-        >>> stream = sb.streams.joint(n_arms=3, context_dim=2)
-        >>> stream.dim  # each arm has coefficients of its own
-        6
-    """
-    mixture = Mixture(noise_std, fresh, n_contexts, drift, availability, seed)
-    return JointStream(_size("n_arms", n_arms), _size("context_dim", context_dim), mixture)
-
-
-def _size(name: str, value: int) -> int:
-    return _check.integer(name, value, least=1)

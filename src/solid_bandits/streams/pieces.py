@@ -3,10 +3,19 @@
 import numpy as np
 import polars as pl
 
-from solid_bandits._types import Bools, Ints
+from solid_bandits._internal.types import Bools, Ints
 from solid_bandits.streams.columns import ARM, Cells, Columns
 from solid_bandits.streams.encoding import Piece
-from solid_bandits.streams.rounds import EventIds
+
+
+def read_piece(columns: Columns, arms: tuple[str, ...], n_arms: int, cells: Cells) -> Piece:
+    """Rows as rounds with so many arms; where a row is an arm of a round, rows of a round follow each other."""
+    if columns.label is not None:
+        return read_label(columns, arms, cells)
+    if columns.round is None:
+        return read_wide(columns, arms, cells)
+    cells.words(columns.round)  # none is missing
+    return read_long(columns, arms, n_arms, cells, round_starts(cells.frame[columns.round]))
 
 
 def read_wide(columns: Columns, arms: tuple[str, ...], cells: Cells) -> Piece:
@@ -89,7 +98,7 @@ def round_starts(ids: pl.Series) -> Ints:
 
 
 def read_context(columns: Columns, cells: Cells) -> np.ndarray:
-    """What is the same for all arms, shape (rows, context)."""
+    """Read the features that all arms share, shape (rows, context)."""
     context = np.zeros((len(cells.rows), len(columns.context)))
     for place, name in enumerate(columns.context):
         context[:, place] = cells.features(name)
@@ -112,10 +121,10 @@ def _check_once(column: str, slots: Ints, rounds: Ints, n_arms: int, cells: Cell
         raise cells.bad(column, again, "each arm once in a round")
 
 
-def _ids(columns: Columns, cells: Cells) -> EventIds:
+def _ids(columns: Columns, cells: Cells) -> np.ndarray:
     """Names of the rounds whose first rows these are."""
     named = columns.event_id or columns.round
-    return cells.rows if named is None else cells.words(named)
+    return cells.rows if named is None else np.array(cells.words(named), dtype=object)
 
 
 def _all(rounds: int, n_arms: int) -> Ints:

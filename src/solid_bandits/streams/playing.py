@@ -1,30 +1,20 @@
 """One (stream, policy, seed) gives one trace: the loop of `loop`, over rounds that come in blocks."""
 
-import math
 import time
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import compiled_for, jit_apart
-from solid_bandits._types import Bools, Floats, Ints, Plain
+from solid_bandits._internal import checks
+from solid_bandits._internal.compiling import compiled_for, jit_apart
+from solid_bandits._internal.types import Bools, Floats, Ints
+from solid_bandits.core.randomness import POLICY, make_rng
+from solid_bandits.core.setting import Setting
 from solid_bandits.estimation.arms import best_available
-from solid_bandits.estimation.estimator import Estimator, write_theta
-from solid_bandits.linalg.vectors import dot
-from solid_bandits.policies.contract import (
-    CompiledAgent,
-    Policy,
-    act,
-    kernels,
-    probabilities,
-    start,
-    update,
-)
+from solid_bandits.estimation.regression import predict_reward
+from solid_bandits.policies.contract import CompiledAgent, Policy, act, kernels, start, update
 from solid_bandits.policies.own import OwnPolicyError, compiling
 from solid_bandits.policies.plain import PlainAgent
-from solid_bandits.setting import Setting
-from solid_bandits.stream import POLICY, make_stream
 from solid_bandits.streams.base import Stream, sizes_of
 from solid_bandits.streams.decisions import DecisionLog, DecisionWriter, make_log
 from solid_bandits.streams.rounds import RoundArrays, sound_blocks
@@ -51,7 +41,7 @@ class StreamTrace(NamedTuple):
     sampled: Ints
     """The steps of which the two below are kept."""
     predicted: Floats
-    """φᵀθ-hat of the arm pulled, before its reward came; NaN where the policy has no estimate."""
+    """What the policy expected of the arm pulled, before its reward came; NaN where the policy has no estimate."""
     received: Floats
     """The reward."""
 
@@ -65,15 +55,12 @@ class Progress(NamedTuple):
     """Regret, reward, regret against the ridge fit."""
     pulls: Ints
     """Of each arm."""
-    theta: Floats
-    """Scratch, shape (dim,)."""
 
 
 @jit_apart
 def play_rounds(
     agent: CompiledAgent,
-    estimator: Estimator | None,
-    certain: bool,
+    regression: Any | None,
     rounds: RoundArrays,
     fitted: Floats,
     trace: StreamTrace,
@@ -94,10 +81,11 @@ def play_rounds(
         arms = rounds.features[t][:count]
         available = rounds.available[t][:count]
         means = rounds.means[t][:count]
-        known = False
-        if log is not None:
-            known = probabilities(agent, 0, arms, available, log.shares[:count])
-        arm, explores = act(agent, 0, arms, available)
+        if log is None:
+            arm, explores = act(agent, 0, arms, available, None)
+        else:
+            log.shares[:count] = np.nan  # and stay so where they are not known
+            arm, explores = act(agent, 0, arms, available, log.shares[:count])
         if not (0 <= arm < count and available[arm]):
             return step, arm
         reward = means[arm] + rounds.noise[t]
@@ -115,23 +103,18 @@ def play_rounds(
             progress.pulls[arm] += 1
         sampling = sample < trace.sampled.shape[0] and step == trace.sampled[sample]
         predicted = np.nan
-        if estimator is not None and (sampling or log is not None):
-            write_theta(estimator, progress.theta)
-            predicted = dot(arms[arm], progress.theta)
+        if regression is not None and (sampling or log is not None):
+            predicted = predict_reward(regression, arms[arm])
         if sampling:
             trace.predicted[sample], trace.received[sample] = predicted, reward
             sample += 1
         if log is not None:
             log.arms[t], log.explored[t], log.rewards[t], log.predicted[t] = arm, explores, reward, predicted
-            for other in range(count):
-                if certain:
-                    log.shares[other] = 1.0 if other == arm else 0.0
-                elif not known:
-                    log.shares[other] = np.nan
-                if log.probabilities.shape[1] > 0:
+            if log.probabilities.shape[1] > 0:
+                for other in range(count):
                     log.probabilities[t, other] = log.shares[other]
             log.probability[t] = log.shares[arm]
-        update(agent, 0, arm, arms[arm], reward)
+        update(agent, 0, arm, arms[arm], reward, 0)
         while checkpoint < trace.steps.shape[0] and step == trace.steps[checkpoint]:
             trace.regret[checkpoint], trace.reward[checkpoint] = regret, received
             trace.ridge_regret[checkpoint], trace.explored[checkpoint] = ridge_regret, explored
@@ -161,22 +144,19 @@ def play_stream(
     dim, n_arms = sizes_of(stream)
     if setting.dim != dim:
         raise ValueError(f"setting of a stream must have its dim of {dim}, got {setting.dim}")
-    agent = start(policy, setting, None, make_stream(seed, run, POLICY))
-    estimator = getattr(agent.state, "estimator", None)
-    certain = kernels(type(agent)).certain
+    agent = start(policy, setting, None, make_rng(seed, run, POLICY))
+    regression = getattr(agent.state, "regression", None)
     fitted = _fitted(stream.fit, dim)
     counted = n_arms if n_arms <= MOST_ARMS_COUNTED else 0
     trace = _new_trace(steps, counted, horizon)
-    progress = Progress(
-        np.zeros(4, dtype=np.int64), np.zeros(3), np.zeros(counted, dtype=np.int64), np.zeros(dim)
-    )
+    progress = Progress(np.zeros(4, dtype=np.int64), np.zeros(3), np.zeros(counted, dtype=np.int64))
     seconds, done = 0.0, 0
     loop: Any = None
     for block in sound_blocks(stream.blocks(seed, run), dim, n_arms):
         rounds = block.first(horizon - done)
         size, arms, _ = rounds.arrays.features.shape
         log = None if writer is None else make_log(size, arms, writer.probabilities)
-        arguments = (agent, estimator, certain, rounds.arrays, fitted, trace, progress, log)
+        arguments = (agent, regression, rounds.arrays, fitted, trace, progress, log)
         with compiling(policy, agent, lambda: kernels(type(agent))):
             if isinstance(agent, PlainAgent):
                 loop = getattr(play_rounds, "py_func", play_rounds)
@@ -199,30 +179,12 @@ def _fitted(fit: Any, dim: int) -> Floats:
     """θ of a ridge fit, which a stream of a user's own may have made; empty where there is none."""
     if fit is None:
         return np.zeros(0)
-    theta = np.array(_check.array("fit.theta", getattr(fit, "theta", fit), "dim"))
+    theta = np.array(checks.array("fit.theta", getattr(fit, "theta", fit), "dim"))
     if theta.shape != (dim,):
-        raise _check.ArgumentError(
+        raise checks.ArgumentError(
             "fit.theta", f"must have shape ({dim},), as dim is {dim}, got {theta.shape}"
         )
     return theta
-
-
-def stream_trace_to_plain(trace: StreamTrace) -> Plain:
-    """What a trace has beside steps, regret and exploring rounds, as lists; a prediction that is not known is null."""
-    plain = {name: getattr(trace, name).tolist() for name in StreamTrace._fields[3:]}
-    plain["predicted"] = [None if math.isnan(one) else one for one in plain["predicted"]]
-    return plain
-
-
-def stream_trace_from_plain(steps: Ints, regret: Floats, explored: Ints, plain: Plain) -> StreamTrace:
-    """The trace that `stream_trace_to_plain` was given."""
-    counts = ("pulls", "sampled")
-    rest: Any = {
-        name: np.array(plain[name], dtype=np.int64 if name in counts else np.float64)
-        for name in StreamTrace._fields[3:]
-    }
-    rest["pulls"] = rest["pulls"].reshape(len(steps), -1)
-    return StreamTrace(steps, regret, explored, **rest)
 
 
 def _complain(policy: Policy, available: Bools, arm: int, step: int) -> None:

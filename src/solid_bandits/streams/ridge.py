@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits._compile import jit, jit_apart
-from solid_bandits._types import Floats
+from solid_bandits._internal.compiling import jit, jit_apart
+from solid_bandits._internal.types import Floats
 from solid_bandits.estimation.estimator import Estimator, make_estimator, write_theta
 from solid_bandits.streams.rounds import RoundArrays, sound_blocks
 
@@ -16,11 +16,11 @@ class RidgeFit(NamedTuple):
     theta: Floats
     """Shape (dim,)."""
     noise_std: float
-    """Of the residuals."""
+    """The standard deviation of the residuals."""
     r_squared: float
     """The share of the rewards' variance that the fit explains."""
     rewards: int
-    """How many rewards it is made of."""
+    """The number of rewards that were fitted."""
 
 
 @jit
@@ -64,15 +64,20 @@ def observe_rounds(
                 sums[1] += (reward - shift) ** 2
 
 
-def fit_rounds(blocks: Any, dim: int, n_arms: int, ridge: float) -> RidgeFit:
-    """The fit to all rounds of these blocks, whoever made them, one block in memory at a time."""
+def fit_rounds(blocks: Any, dim: int, n_arms: int, ridge: float, length: int | None = None) -> RidgeFit:
+    """The fit to all rounds of these blocks, or the first `length`, one in memory at a time; whoever made them."""
     estimator = make_estimator(dim, ridge)
     sums, row = np.zeros(2), np.zeros(dim)
     shift: float | None = None
-    for block in sound_blocks(blocks, dim, n_arms):
+    done = 0
+    for whole in sound_blocks(blocks, dim, n_arms):
+        block = whole if length is None else whole.first(length - done)
         if shift is None:  # near the mean, so that the variance is no difference of large numbers
             shift = float(block.arrays.means[block.arrays.available].mean())
         observe_rounds(estimator, block.arrays, shift, sums, row)
+        done += len(block)
+        if done == length:
+            break
     theta = np.zeros(dim)
     write_theta(estimator, theta)
     theta.flags.writeable = False

@@ -1,15 +1,15 @@
-"""Some consecutive rounds of a stream: what is offered in each, and what each arm is worth."""
+"""Consecutive rounds of a stream: the arms on offer in each, and the mean reward of each arm."""
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solid_bandits import _check
-from solid_bandits._types import Bools, Floats, Ints
-from solid_bandits.setting import LARGEST_FEATURE, LARGEST_REWARD
+from solid_bandits._internal import checks
+from solid_bandits._internal.types import Bools, Floats, Ints
+from solid_bandits.core.setting import LARGEST_FEATURE, LARGEST_REWARD
 
 NUMBERS = 2**18
 """Features that a block holds, about: 2 MiB, which processors keep near."""
@@ -17,11 +17,11 @@ MOST_ROUNDS = 4096
 
 
 def rounds_per_block(n_arms: int, dim: int) -> int:
-    """How many rounds of so many numbers make a block."""
+    """Return how many rounds of so many numbers make a block."""
     return max(1, min(MOST_ROUNDS, NUMBERS // (n_arms * dim)))
 
 
-EventIds = list[str] | Ints
+EventIds = Sequence[str] | np.ndarray
 """Names of rounds."""
 
 
@@ -41,7 +41,7 @@ class RoundArrays(NamedTuple):
 
 
 _TYPES = (np.float64, np.int64, np.bool_, np.float64, np.float64)
-"""Of these arrays."""
+"""The dtypes of these arrays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,30 +89,30 @@ class Rounds:
         if available is not None:
             mask = _array("available", available)
             if mask.dtype != np.bool_:
-                raise _check.ArgumentError("available", f"must be true and false, got {mask.dtype}")
+                raise checks.ArgumentError("available", f"must be true and false, got {mask.dtype}")
             _check_shape("available", mask, (rounds, arms))
         offered: Ints = np.full(rounds, arms, dtype=np.int64)
         if counts is not None:
             offered = _array("counts", counts)
             if offered.dtype.kind not in "iu":
-                raise _check.ArgumentError("counts", f"must be whole numbers, got {offered.dtype}")
+                raise checks.ArgumentError("counts", f"must be whole numbers, got {offered.dtype}")
             _check_shape("counts", offered, (rounds,))
             _check_counts(offered, arms)
             mask = mask & (np.arange(arms) < offered[:, None])
         if available is not None:
             none = np.flatnonzero(~mask.any(axis=1))
             if none.size:
-                raise _check.ArgumentError(
+                raise checks.ArgumentError(
                     "available", f"must have an arm in each round, got none in {none[0]}"
                 )
         added = np.zeros(rounds) if noise is None else _floats("noise", noise, 1, LARGEST_REWARD)
         _check_shape("noise", added, (rounds,))
         if event_ids is not None and not isinstance(event_ids, Sized):
-            raise _check.ArgumentError(
-                "event_ids", f"must be a list of names, one per round, got {_check.short(event_ids)}"
+            raise checks.ArgumentError(
+                "event_ids", f"must be a list of names, one per round, got {checks.short(event_ids)}"
             )
         if event_ids is not None and len(event_ids) != rounds:
-            raise _check.ArgumentError("event_ids", f"must be {rounds}, one per round, got {len(event_ids)}")
+            raise checks.ArgumentError("event_ids", f"must be {rounds}, one per round, got {len(event_ids)}")
         # Compiled code goes by the counts and the mask: they are this block's own.
         own = (phi, np.array(offered, dtype=np.int64), np.array(mask), mu, added)
         arrays = RoundArrays(*map(_shown, own))
@@ -137,7 +137,7 @@ def sound_blocks(blocks: Any, dim: int, n_arms: int) -> Iterator[Rounds]:
         given = iter(blocks)
     except TypeError:
         raise ValueError(
-            f"blocks must give sb.streams.Rounds one by one, got {_check.short(blocks)}"
+            f"blocks must give sb.streams.Rounds one by one, got {checks.short(blocks)}"
         ) from None
     for block in given:
         yield _sound(block, dim, n_arms)
@@ -145,7 +145,7 @@ def sound_blocks(blocks: Any, dim: int, n_arms: int) -> Iterator[Rounds]:
 
 def _sound(block: Any, dim: int, n_arms: int) -> Rounds:
     if not isinstance(block, Rounds):
-        raise ValueError(f"blocks must give sb.streams.Rounds, got {_check.short(block)}")
+        raise ValueError(f"blocks must give sb.streams.Rounds, got {checks.short(block)}")
     rounds = block if _is_as_made(block) else _made_again(block)
     shape = rounds.arrays.features.shape
     if shape[2] != dim or shape[1] > n_arms:
@@ -157,7 +157,7 @@ def _sound(block: Any, dim: int, n_arms: int) -> Rounds:
 
 
 def _is_as_made(block: Rounds) -> bool:
-    """Whether the arrays of a block are those that were checked, in the same form."""
+    """Return whether the arrays of a block are those that were checked, in the same form."""
     arrays = getattr(block, "arrays", None)
     if type(block) is not Rounds or not isinstance(arrays, RoundArrays) or arrays is not block._made:
         return False
@@ -177,7 +177,7 @@ def _made_again(block: Rounds) -> Rounds:
     arrays, ids = (getattr(block, name, None) for name in ("arrays", "event_ids"))
     if not isinstance(arrays, RoundArrays):
         raise ValueError(
-            f"blocks must give sb.streams.Rounds as they were made, got arrays {_check.short(arrays)}"
+            f"blocks must give sb.streams.Rounds as they were made, got arrays {checks.short(arrays)}"
         )
     return Rounds(arrays.features, arrays.means, arrays.available, arrays.counts, arrays.noise, ids)
 
@@ -185,19 +185,19 @@ def _made_again(block: Rounds) -> Rounds:
 def _array(name: str, values: Any) -> Any:
     """As an array of whatever is in it."""
     if isinstance(values, np.ma.MaskedArray):
-        raise _check.ArgumentError(name, "must be an array without masked values, got one with them")
+        raise checks.ArgumentError(name, "must be an array without masked values, got one with them")
     try:
         return np.asarray(values)
     except ValueError:  # rows of different lengths
-        raise _check.ArgumentError(
-            name, f"must be an array, got rows of different lengths, {_check.short(values)}"
+        raise checks.ArgumentError(
+            name, f"must be an array, got rows of different lengths, {checks.short(values)}"
         ) from None
 
 
 def _floats(name: str, values: ArrayLike, axes: int, largest: float) -> Floats:
     found = _array(name, values)
     if found.dtype.kind not in "biuf" or found.ndim != axes or 0 in found.shape:
-        raise _check.ArgumentError(
+        raise checks.ArgumentError(
             name, f"must be numbers with {axes} axes, none empty, got {found.dtype} of shape {found.shape}"
         )
     result: Floats = np.require(found, np.float64, ["C", "A"])
@@ -205,21 +205,21 @@ def _floats(name: str, values: ArrayLike, axes: int, largest: float) -> Floats:
     least, most = result.min(), result.max()
     if not (-largest <= least and most <= largest):
         got = least if not least >= -largest else most
-        raise _check.ArgumentError(name, f"must be finite and at most {largest:g} in size, got {got:g}")
+        raise checks.ArgumentError(name, f"must be finite and at most {largest:g} in size, got {got:g}")
     return result
 
 
 def _check_counts(counts: Ints, arms: int) -> None:
     for got in (counts.min(), counts.max()):
         if not 1 <= got <= arms:
-            raise _check.ArgumentError(
+            raise checks.ArgumentError(
                 "counts", f"must be from 1 to {arms}, the arms of the features, got {got}"
             )
 
 
 def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
     if values.shape != shape:
-        raise _check.ArgumentError(name, f"must have shape {shape}, got {values.shape}")
+        raise checks.ArgumentError(name, f"must have shape {shape}, got {values.shape}")
 
 
 def _shown(values: Any) -> Any:

@@ -1,0 +1,90 @@
+"""Records of the invocations that worked in a directory; a killed process loses its last seconds."""
+
+import os
+import platform
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from solid_bandits._internal.decoding import Content, Count, NotNegative
+from solid_bandits._internal.files import INVOCATIONS_FILE, read_json, write_json
+
+if TYPE_CHECKING:
+    from solid_bandits.simulation.workers import Workers
+
+SECONDS_BETWEEN_WRITES = 10.0
+
+
+class InvocationRecord(Content, kw_only=True):
+    """The record of an invocation."""
+
+    started: str = ""
+    workers: Count = 0
+    on: str = ""
+    machine: str = ""
+    cores: Count | None = None
+    wall_seconds: NotNegative
+    tasks: Count = 0
+
+
+class Invocations(Content):
+    """The contents of INVOCATIONS_FILE."""
+
+    invocations: list[InvocationRecord]
+
+
+def past_invocations(out: Path) -> list[InvocationRecord]:
+    """The invocations that worked in a directory, the first of them first."""
+    path = out / INVOCATIONS_FILE
+    return read_json(path, Invocations).invocations if path.exists() else []
+
+
+class Invocation:
+    """This invocation, among those that worked in the directory before: a context that counts tasks."""
+
+    def __init__(self, out: Path, workers: "Workers") -> None:
+        self.path = out / INVOCATIONS_FILE
+        self.before = past_invocations(out)
+        self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        self.workers = workers
+        self.tasks = 0
+        self.clock = self.written = time.perf_counter()
+
+    def __enter__(self) -> "Invocation":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.tasks:
+            with suppress(OSError):  # on a full disk the first error is the one to hear of
+                self._write()
+
+    def count(self) -> None:
+        """One more task is done."""
+        self.tasks += 1
+        if time.perf_counter() - self.written > SECONDS_BETWEEN_WRITES:
+            self._write()
+
+    def _write(self) -> None:
+        self.written = time.perf_counter()
+        this = InvocationRecord(
+            started=self.started,
+            workers=self.workers.count,
+            on=type(self.workers).__name__,
+            machine=processor(),
+            cores=os.cpu_count(),
+            wall_seconds=round(self.written - self.clock, 1),
+            tasks=self.tasks,
+        )
+        write_json(self.path, Invocations([*self.before, this]))
+
+
+def processor() -> str:
+    """The processor's name, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

@@ -1,0 +1,1 @@
+"""Pages, figures and documents on the paper's claims; reads tables, simulates nothing."""

@@ -1,0 +1,141 @@
+"""The format of saved results: the columns of their tables and the fields of their manifest."""
+
+from typing import Annotated, Any
+
+import polars as pl
+from msgspec import Meta
+
+from solid_bandits._internal.decoding import AtLeastOne, Content, Count, NotNegative
+from solid_bandits._internal.files import ARMS_FILE, CALIBRATION_FILE, DIAGNOSTICS_FILE, FORMAT, TABLE_FILE
+
+COLUMNS = {
+    "policy": pl.String,
+    "run": pl.Int64,
+    "step": pl.Int64,
+    "regret": pl.Float64,
+    "explored": pl.Int64,
+}
+STREAM_COLUMNS = {**COLUMNS, "reward": pl.Float64, "ridge_regret": pl.Float64}
+"""Columns of the table of a simulation on a stream."""
+ARMS_COLUMNS = {"policy": pl.String, "step": pl.Int64, "arm": pl.Int64, "pulls": pl.Int64}
+CALIBRATION_COLUMNS = {
+    "policy": pl.String,
+    "run": pl.Int64,
+    "step": pl.Int64,
+    "predicted": pl.Float64,
+    "reward": pl.Float64,
+}
+FIELDS = {DIAGNOSTICS_FILE: "diagnostics", ARMS_FILE: "arms", CALIBRATION_FILE: "calibration"}
+"""Tables beside the first, and the fields that hold them."""
+
+
+class PlayedProblem(Content):
+    """The problem or stream that was played."""
+
+    description: str = ""
+    fingerprint: str = ""
+    name: str = ""
+    arms: tuple[str, ...] = ()
+
+
+class Configuration(Content, kw_only=True):
+    """Everything that results depend on."""
+
+    policies: Annotated[dict[str, dict[str, Any]], Meta(min_length=1)]
+    horizon: AtLeastOne
+    runs: AtLeastOne
+    seed: Count
+    problem: PlayedProblem | None = None
+    diagnostics: bool = False
+    first_run: Count = 0
+    pulls: bool = False
+    tell_noise: bool = True
+    stream: bool = False
+
+
+class SavedTable(Content):
+    """A table beside the manifest."""
+
+    sha256: str
+    rows: Count
+
+
+class BoundRecord(Content):
+    """The regret lower bound, or why there is none."""
+
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    allocation: list[list[float]] | None = None
+    problems: Count | None = None
+    reason: str = ""
+
+
+class Target(Content):
+    """The optimal exploration policy at one normalisation; null where there is none."""
+
+    z: float
+    omega: list[list[float]] | None
+    multiplier: float | None
+    value: float | None
+
+
+class Targets(Content):
+    """The optimal exploration policies that SOLID's are compared with."""
+
+    context_probs: list[float]
+    n_arms: AtLeastOne
+    at: list[Target]
+
+
+class Manifest(Content, kw_only=True):
+    """The manifest of saved results."""
+
+    format: int
+    configuration: Configuration
+    tables: dict[str, SavedTable]
+    versions: dict[str, str] | None = None
+    started: str = ""
+    finished: str = ""
+    wall_seconds: NotNegative = 0.0
+    seconds: dict[str, NotNegative] | None = None
+    jobs: AtLeastOne = 1
+    device: str = ""
+    made_by: dict[str, str] | None = None
+    lower_bound: BoundRecord | None = None
+    targets: Targets | None = None
+
+    def __post_init__(self) -> None:
+        if self.format != FORMAT:
+            raise ValueError(f"format must be {FORMAT}, got {self.format}")
+        configuration = self.configuration
+        wanted = [TABLE_FILE]
+        wanted += [DIAGNOSTICS_FILE] if configuration.diagnostics or configuration.pulls else []
+        wanted += [ARMS_FILE, CALIBRATION_FILE] if configuration.stream else []
+        if set(self.tables) != set(wanted):
+            raise ValueError(f"tables must be {', '.join(wanted)}, got {', '.join(map(repr, self.tables))}")
+        strangers = set(self.seconds or {}) - set(configuration.policies)
+        if strangers:
+            raise ValueError(
+                f"seconds must be those of the policies, got {', '.join(sorted(map(repr, strangers)))}"
+            )
+
+
+def check_table(table: pl.DataFrame, configuration: Configuration) -> None:
+    """Raise a ValueError unless there is one row per policy, run and checkpoint of what was asked for."""
+    columns = STREAM_COLUMNS if configuration.stream else COLUMNS
+    if dict(table.schema) != columns:
+        raise ValueError(f"must have columns {list(columns)}, got {table.columns}")
+    keys = table.select("policy", "run", "step")
+    policies, runs, steps = (set(keys[name].unique()) for name in keys.columns)
+    first = configuration.first_run
+    whole = (
+        keys.height > 0
+        and keys.null_count().sum_horizontal().item() == 0
+        and policies == set(configuration.policies)
+        and (len(runs), min(runs), max(runs)) == (configuration.runs, first, first + configuration.runs - 1)
+        and max(steps, default=0) == configuration.horizon
+        and keys.height == len(policies) * len(runs) * len(steps) == keys.n_unique()
+    )
+    if not whole:
+        raise ValueError("must have one row for each policy, run and checkpoint of its configuration")
