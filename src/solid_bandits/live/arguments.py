@@ -3,25 +3,20 @@
 import time as clock
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._check import short
-from solid_bandits.live.memory import Arm
-from solid_bandits.logs.schema import microseconds
-from solid_bandits.setting import LARGEST_REWARD
+from solid_bandits._internal import checks
+from solid_bandits._internal.checks import short
+from solid_bandits.core.decision import Arm
+from solid_bandits.core.ids_and_times import FIRST_TIME, LAST_TIME, LONGEST_ID, NAME, is_name, microseconds
+from solid_bandits.core.setting import LARGEST_REWARD
 
 Time = datetime | float
 """An aware datetime, or seconds since 1970."""
-LONGEST_ID = 200
-"""Signs of an id or of an arm's name."""
-NAME = f"text of 1 to {LONGEST_ID} printable signs"
 LARGEST_NAME = 2**64
 """Whole numbers that name arms are smaller in size."""
-FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
-"""The years 1 to 9999 in microseconds since 1970: what a datetime can hold, and so what a log can say."""
 
 
 def now() -> int:
@@ -37,11 +32,6 @@ def moment(name: str, value: Time | None) -> int:
     if not FIRST_TIME <= found <= LAST_TIME:
         raise ValueError(f"{name} must be within the years 1 to 9999, got {short(value)}")
     return found
-
-
-def is_name(value: Any) -> TypeGuard[str]:
-    """Whether this is a text that every file and log can hold; printable signs are never half of one."""
-    return isinstance(value, str) and 0 < len(value) <= LONGEST_ID and value.isprintable()
 
 
 def names_of(arms: Sequence[Arm] | None, count: int) -> tuple[Arm, ...]:
@@ -63,29 +53,43 @@ def names_of(arms: Sequence[Arm] | None, count: int) -> tuple[Arm, ...]:
 def _check_arm(name: Any) -> None:
     if type(name) is str:
         if not is_name(name):
-            raise ValueError(f"arms must have names of 1 to {LONGEST_ID} printable signs, got {short(name)}")
+            raise ValueError(
+                f"arms must have names of 1 to {LONGEST_ID} printable characters, got {short(name)}"
+            )
     elif type(name) is not int:
         raise ValueError(f"arms must be text or whole numbers, got {short(name)}")
     elif not -LARGEST_NAME < name < LARGEST_NAME:
         raise ValueError("arms must be whole numbers of at most 64 bits, got a larger one")
 
 
-def checked_id(event_id: Any) -> str:
+def checked_id(event_id: Any, name: str = "event_id") -> str:
     """An id, if it is one."""
     if not is_name(event_id):
-        raise ValueError(f"event_id must be {NAME}, got {short(event_id)}")
+        raise ValueError(f"{name} must be {NAME}, got {short(event_id)}")
     return event_id
 
 
-def text_id(event_id: Any) -> str:
+def text_id(event_id: Any, name: str = "event_id") -> str:
     """An id to look for: any text."""
     if not isinstance(event_id, str):
-        raise ValueError(f"event_id must be text, got {short(event_id)}")
+        raise ValueError(f"{name} must be text, got {short(event_id)}")
     return event_id
+
+
+def text_ids(name: str, ids: Any) -> list[str]:
+    """Ids to look for, one or some."""
+    if isinstance(ids, str):
+        return [ids]
+    try:
+        return [text_id(one, name) for one in ids]
+    except TypeError:
+        raise ValueError(f"{name} must be text, or a list of texts, got {short(ids)}") from None
 
 
 def reward_of(reward: Any) -> float:
     """A reward as a float; a click is 1 or 0."""
+    if type(reward) is float and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
+        return reward
     if isinstance(reward, bool | np.bool_):
         return float(reward)
-    return _check.number("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD)
+    return checks.number("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD)

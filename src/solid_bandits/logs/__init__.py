@@ -2,16 +2,18 @@
 
 from solid_bandits.logs.dsjson import read_dsjson, write_dsjson
 from solid_bandits.logs.files import delete, read, write
-from solid_bandits.logs.foreign import crossed, from_table
+from solid_bandits.logs.foreign import from_table
+from solid_bandits.logs.named import values, with_features
 from solid_bandits.logs.schema import COLUMNS
 
 __all__ = [
     "COLUMNS",
-    "crossed",
     "delete",
     "from_table",
     "read",
     "read_dsjson",
+    "values",
+    "with_features",
     "write",
     "write_dsjson",
 ]

@@ -1,8 +1,8 @@
 """VW's dsjson, one decision per line: what Vowpal Wabbit's tools and the decision services around it read and write.
 
 A line has the actions counted from 1 in `a`, the chosen one first, with their probabilities in `p`, the cost -reward in
-`_label_cost` and the features in `c`: those of each action in `c._multi`, shared ones beside it. Where no reward has
-come there is no label. What dsjson has no place for is kept in `_log`.
+`_label_cost` and the features in `c`: those of each action in `c._multi`, shared ones beside it, by names. Where no
+reward has come there is no label. What dsjson has no place for is kept in `_log`.
 """
 
 import json
@@ -14,17 +14,21 @@ from typing import Any
 
 import polars as pl
 
-from solid_bandits import _check
-from solid_bandits._check import ArgumentError, short
-from solid_bandits._files import first_line, path_of, write_whole
-from solid_bandits.logs.schema import COLUMNS, SAME, SLACK, check_log, empty, microseconds
-from solid_bandits.setting import LARGEST_FEATURE, LARGEST_REWARD
+from solid_bandits._internal import checks
+from solid_bandits._internal.checks import ArgumentError, short
+from solid_bandits._internal.files import first_line, path_of, write_whole
+from solid_bandits.core.decision import SAID
+from solid_bandits.core.ids_and_times import microseconds
+from solid_bandits.core.setting import LARGEST_FEATURE, LARGEST_REWARD
+from solid_bandits.logs.named import as_text
+from solid_bandits.logs.schema import COLUMNS, SAME, SLACK, check_log, empty
 
-MOST_FEATURES = 10_000
-"""Names of features in a file from elsewhere, words counted with their values."""
 OURS = "x"
 """The namespace of features that are numbers without names."""
+CONTEXT, OWN = "context", "features"
+"""The namespaces of named values, of the context and of an arm."""
 KEPT = {"sequence": int, "explored": bool, "defaulted": bool, "reward_sequence": int, "policy": str}
+KEPT |= dict.fromkeys(SAID, str)
 """What dsjson has no place for, with its types."""
 
 
@@ -43,6 +47,9 @@ def write_dsjson(table: pl.DataFrame, path: str | os.PathLike[str]) -> None:
         '{"Timestamp"'
     """
     rows, place = check_log(table), path_of("path", path)
+    if rows["arms"].null_count():
+        at = rows["arms"].is_null().arg_max()
+        raise ValueError(f"table row {at} must have arms to be dsjson, got None")
 
     def write(file: Path) -> None:
         with file.open("w", encoding="utf-8") as out:
@@ -64,26 +71,24 @@ def _line(row: dict[str, Any]) -> dict[str, Any]:
         line |= {"_label_Action": chosen + 1, "_labelIndex": chosen}
     line |= {"Timestamp": _text(row["time"]), "Version": "1", "EventId": row["event_id"]}
     line["a"] = [place + 1 for place in order]
-    context: dict[str, Any] = {} if row["context"] is None else {OURS: _named(row["context"])}
-    features = row["features"] or [None] * len(arms)
+    context: dict[str, Any] = {} if row["context"] is None else {CONTEXT: json.loads(row["context"])}
+    none = [None] * len(arms)
     context["_multi"] = [
-        {"_tag": arm} | ({} if own is None else {OURS: _named(own)})
-        for arm, own in zip(arms, features, strict=True)
+        {"_tag": arm}
+        | ({} if own is None else {OURS: {str(place): value for place, value in enumerate(own)}})
+        | ({} if text is None else {OWN: json.loads(text)})
+        for arm, own, text in zip(arms, row["features"] or none, row["arm_features"] or none, strict=True)
     ]
     line["c"] = context
     if probabilities is not None:
         line["p"] = [probabilities[place] for place in order]
-    elif row["probability"] is not None and row["reward"] is None:
+    if row["reward"] is None and (probabilities is None) != (row["probability"] is None):
         line["_label_probability"] = row["probability"]
     line["VWState"] = {"m": row["model_version"]}
     kept = {name: row[name] for name in KEPT if row[name] is not None}
     if row["reward_time"] is not None:
         kept["reward_time"] = _text(row["reward_time"])
-    return line | ({"_log": kept} if kept else {})
-
-
-def _named(values: list[float]) -> dict[str, float]:
-    return {str(place): value for place, value in enumerate(values)}
+    return line | {"_log": kept}
 
 
 def _text(time: datetime | None) -> str | None:
@@ -91,9 +96,9 @@ def _text(time: datetime | None) -> str | None:
 
 
 def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
-    """A log from dsjson. Features with names become columns, in order of appearance; words become 0 and 1.
+    """A log from dsjson. Features keep their names, those of nested ones joined by dots (`user.age`).
 
-    Where actions share features, each action's row begins with them.
+    What actions share is the context; `sb.logs.with_features` makes features of named values.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -105,7 +110,7 @@ def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
         ...     sb.logs.read_dsjson(f"{folder}/log.dsjson").equals(bandit.log())
         True
     """
-    rows, names = [], dict[str, int]()
+    rows = []
     with path_of("path", path).open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -113,7 +118,9 @@ def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
             try:
                 found = json.loads(line.decode("utf-8"))
                 if isinstance(found, dict) and "c" in found:  # other lines are of joins and checkpoints
-                    rows.append(_row(found, names))
+                    rows.append(_row(found))
+                    if found.get("_log") is None:  # it is not ours
+                        rows[-1]["sequence"] = len(rows)
             except (
                 ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError,
             ) as error:  # fmt: skip
@@ -122,10 +129,6 @@ def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
                 ) from None
     if not rows:
         return empty()
-    for place, row in enumerate(rows):
-        row["sequence"] = row["sequence"] or place + 1
-        if row["features"] is not None:
-            row["features"] = [_dense(one, len(names)) for one in row["features"]]
     return check_log(pl.DataFrame(rows, schema=COLUMNS))
 
 
@@ -137,7 +140,7 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {first_line(error)}"
 
 
-def _row(line: dict[str, Any], names: dict[str, int]) -> dict[str, Any]:
+def _row(line: dict[str, Any]) -> dict[str, Any]:
     context = _table("c", line["c"])
     actions = context.get("_multi")
     if not isinstance(actions, list) or not actions or not all(isinstance(one, dict) for one in actions):
@@ -147,30 +150,33 @@ def _row(line: dict[str, Any], names: dict[str, int]) -> dict[str, Any]:
         raise ArgumentError("_tag", f"must differ from action to action, got {short(arms)}")
     chosen, probabilities, probability = _played(line, len(arms))
     shared = {key: value for key, value in context.items() if key != "_multi"}
-    plain = _is_ours(shared)
-    common = {} if plain else dict(_flat(shared, ""))
-    own = [dict(_flat({key: value for key, value in one.items() if key != "_tag"}, "")) for one in actions]
+    own = [{key: value for key, value in one.items() if key != "_tag"} for one in actions]
+    numbers = [_numbers(one.get(OURS)) for one in own]
     features = None
-    if any(own) or common:
-        features = [_placed(common | one, names) for one in own]
+    if None not in numbers and len({len(one or ()) for one in numbers}) == 1:
+        features = numbers
+        own = [{key: value for key, value in one.items() if key != OURS} for one in own]
+    mine = [_said(one, OWN) for one in own]
+    common = _said(shared, CONTEXT)
     kept = _table("_log", line.get("_log"))
     for name, kinds in KEPT.items():
         given: Any = kept.get(name)
         sound = given is None or (type(given) is kinds)
-        if not sound or (isinstance(given, int) and not 0 <= given < 2**63):
-            wanted = "a whole number >= 0" if kinds is int else kinds.__name__
+        if not sound or (isinstance(given, int) and not -(2**63) <= given < 2**63):
+            wanted = "a whole number of 64 bits" if kinds is int else kinds.__name__
             raise ArgumentError(f"_log.{name}", f"must be {wanted}, got {short(given)}")
     version = _table("VWState", line.get("VWState")).get("m")
     cost = line.get("_label_cost")
     if cost is not None:
-        cost = _check.number("_label_cost", cost, least=-LARGEST_REWARD, most=LARGEST_REWARD)
+        cost = checks.number("_label_cost", cost, least=-LARGEST_REWARD, most=LARGEST_REWARD)
     row: dict[str, Any] = dict.fromkeys(COLUMNS)
     row |= {
-        "event_id": str(line["EventId"]),
+        "event_id": None if line["EventId"] is None else str(line["EventId"]),
         "time": _parsed(line.get("Timestamp")),
         "arms": arms,
         "features": features,
-        "context": [float(one) for one in shared[OURS].values()] if plain and shared else None,
+        "context": as_text(common) if shared else None,
+        "arm_features": [as_text(one) for one in mine] if any(own) else None,
         "probabilities": probabilities,
         "arm": arms[chosen],
         "probability": probability,
@@ -194,14 +200,14 @@ def _played(line: dict[str, Any], count: int) -> tuple[int, list[float] | None, 
     The same is in `a` and `p`, the chosen one first, and in the label: they must agree.
     """
     listed = line["a"]
-    numbers = [_check.whole(one) for one in listed] if isinstance(listed, list) else []
+    numbers = [checks.whole(one) for one in listed] if isinstance(listed, list) else []
     order = [one - 1 for one in numbers if one is not None and 1 <= one <= count]
     if not order or len(order) < len(numbers) or len(set(order)) < len(order):
         raise ArgumentError("a", f"must be different actions from 1 to {count}, got {short(listed)}")
     chosen = order[0]
     for name, first in (("_labelIndex", 0), ("_label_Action", 1)):
         if line.get(name) is not None:
-            given = _check.whole(line[name])
+            given = checks.whole(line[name])
             if given is None or not first <= given < count + first:
                 raise ArgumentError(
                     name, f"must be an integer from {first} to {count - 1 + first}, got {short(line[name])}"
@@ -218,12 +224,12 @@ def _played(line: dict[str, Any], count: int) -> tuple[int, list[float] | None, 
             )
         probabilities = [0.0] * count
         for place, one in zip(order, line["p"], strict=True):
-            probabilities[place] = _check.number("p", one, least=0)
+            probabilities[place] = checks.number("p", one, least=0)
         if abs(sum(probabilities) - 1) > SLACK:
             raise ArgumentError("p", f"must sum to 1, got {short(line['p'])}")
     probability = line.get("_label_probability", None if probabilities is None else probabilities[chosen])
     if probability is not None:
-        probability = _check.number("_label_probability", probability, least=0, most=1 + 1e-9)
+        probability = checks.number("_label_probability", probability, least=0, most=1 + 1e-9)
         expected = probability if probabilities is None else probabilities[chosen]
         if abs(probability - expected) > SAME * max(probability, expected):
             raise ArgumentError(
@@ -232,55 +238,48 @@ def _played(line: dict[str, Any], count: int) -> tuple[int, list[float] | None, 
     return chosen, probabilities, probability
 
 
-def _is_ours(shared: dict[str, Any]) -> bool:
-    """Whether the shared features are a context as `write_dsjson` writes it, or none."""
-    if not shared:
-        return True
-    ours = shared.get(OURS)
-    return (
-        set(shared) == {OURS}
-        and isinstance(ours, dict)
-        and list(ours) == [str(place) for place in range(len(ours))]
-        and all(_is_feature(one) for one in ours.values())
-    )
+def _said(values: dict[str, Any], ours: str) -> dict[str, Any]:
+    """Names and values: as `write_dsjson` writes them in a namespace of this name alone, or else nested."""
+    inner = values.get(ours)
+    if set(values) == {ours} and isinstance(inner, dict):
+        flat = [one for one in inner.values() if not isinstance(one, dict)]
+        if len(flat) == len(inner) and all(
+            isinstance(one, str) for each in flat if isinstance(each, list) for one in each
+        ):
+            return inner
+    return dict(_flat(values, ""))
 
 
-def _is_feature(value: Any) -> bool:
-    return type(value) in (int, float) and -LARGEST_FEATURE <= value <= LARGEST_FEATURE
+def _numbers(values: Any) -> list[float] | None:
+    """Features without names as `write_dsjson` writes them; None where these are none."""
+    if not isinstance(values, dict) or not values or list(values) != [str(one) for one in range(len(values))]:
+        return None
+    if not all(
+        type(one) in (int, float) and -LARGEST_FEATURE <= one <= LARGEST_FEATURE for one in values.values()
+    ):
+        return None
+    return [float(one) for one in values.values()]
 
 
-def _flat(value: Any, path: str) -> Iterator[tuple[str, float]]:
-    """Names and numbers of nested features; those that begin with an underscore are not features."""
+def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Names and values of nested features; those that begin with an underscore are not features."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if not key.startswith("_"):
                 yield from _flat(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        yield path, value
     elif isinstance(value, list):
         for place, inner in enumerate(value):
             yield from _flat(inner, f"{path}.{place}" if path else str(place))
-    elif isinstance(value, str):
-        yield f"{path}={value}", 1.0
-    elif isinstance(value, bool | int | float):
+    elif isinstance(value, bool | str):
+        yield path, value
+    elif isinstance(value, int | float):
         if not -LARGEST_FEATURE <= value <= LARGEST_FEATURE:
             raise ArgumentError(
                 f"feature {path}", f"must be finite, at most {LARGEST_FEATURE:g} in size, got {short(value)}"
             )
-        yield path, float(value)
-
-
-def _placed(features: dict[str, float], names: dict[str, int]) -> dict[int, float]:
-    for name in features:
-        names.setdefault(name, len(names))
-    if len(names) > MOST_FEATURES:
-        raise ValueError(f"it has more than {MOST_FEATURES:,} names of features; hash or drop some")
-    return {names[name]: value for name, value in features.items()}
-
-
-def _dense(features: dict[int, float], width: int) -> list[float]:
-    row = [0.0] * width
-    for place, value in features.items():
-        row[place] = value
-    return row
+        yield path, value
 
 
 def _parsed(text: Any) -> datetime | None:

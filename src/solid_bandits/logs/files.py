@@ -3,15 +3,15 @@
 import io
 import os
 from datetime import datetime
-from pathlib import Path
 
 import polars as pl
 
-from solid_bandits import _check
-from solid_bandits._files import first_line, path_of, write_bytes
+from solid_bandits._internal import checks
+from solid_bandits._internal.files import first_line, path_of, write_bytes
+from solid_bandits.core.ids_and_times import microseconds
 from solid_bandits.logs.dsjson import read_dsjson
 from solid_bandits.logs.foreign import from_table
-from solid_bandits.logs.schema import COLUMNS, check_log, empty, microseconds
+from solid_bandits.logs.schema import COLUMNS, check_log
 
 PathLike = str | os.PathLike[str]
 GROUP = 50_000
@@ -41,7 +41,7 @@ def write(table: pl.DataFrame, path: PathLike) -> None:
 
 
 def read(path: PathLike) -> pl.DataFrame:
-    """A log from a file: Parquet or CSV of ours or from elsewhere (`from_table`), dsjson, or a directory of parts.
+    """A log from a file: Parquet or CSV of ours or from elsewhere (`from_table`), or dsjson.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -55,36 +55,12 @@ def read(path: PathLike) -> pl.DataFrame:
     """
     place = path_of("path", path)
     try:
-        if place.is_dir():
-            return gather(place)
-        if place.suffix in DSJSON:
+        if place.suffix.lower() in DSJSON:
             return read_dsjson(place)
-        table = pl.read_csv(place) if place.suffix == ".csv" else pl.read_parquet(place)
+        table = pl.read_csv(place) if place.suffix.lower() == ".csv" else pl.read_parquet(place)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ValueError(f"log {os.fspath(path)!r} cannot be read ({first_line(error)})") from None
-    return check_log(table) if set(table.columns) == set(COLUMNS) else from_table(table)
-
-
-def parts(directory: Path) -> list[Path]:
-    """The parts of a log that a bandit writes into a directory, in order; an OSError where it cannot be listed."""
-    return numbered(directory, "part")
-
-
-def numbered(directory: Path, kind: str) -> list[Path]:
-    """The files of a kind in a directory, in order; none if it is no directory. `glob` would hide what is forbidden."""
-    try:
-        names = os.listdir(directory)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return sorted(
-        directory / name for name in names if name.startswith(f"{kind}-") and name.endswith(".parquet")
-    )
-
-
-def gather(directory: Path) -> pl.DataFrame:
-    """All parts of a directory as one log. A row that was written again, as after a restart, is there once."""
-    tables = [check_log(pl.read_parquet(part), part.name) for part in parts(directory)]
-    return in_order(pl.concat(tables)) if tables else empty()
+    return check_log(table) if set(table.columns) >= set(COLUMNS) else from_table(table)
 
 
 def in_order(table: pl.DataFrame) -> pl.DataFrame:
@@ -110,10 +86,10 @@ def delete(
     if (event_id is None) == (before is None):
         raise ValueError("event_id or before must be given to delete, and not both")
     if not isinstance(table, pl.DataFrame) or not {"event_id", "time"} <= set(table.columns):
-        raise ValueError(f"table must be a log, got {_check.short(table)}; use logs.from_table")
+        raise ValueError(f"table must be a log, got {checks.short(table)}; use logs.from_table")
     if event_id is not None:
         if not isinstance(event_id, str):
-            raise ValueError(f"event_id must be text, got {_check.short(event_id)}")
+            raise ValueError(f"event_id must be text, got {checks.short(event_id)}")
         return table.filter(pl.col("event_id").ne_missing(event_id))
     assert before is not None
     limit = pl.lit(microseconds("before", before)).cast(COLUMNS["time"])

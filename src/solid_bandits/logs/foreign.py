@@ -1,4 +1,4 @@
-"""Logs from elsewhere: plain tables with named columns, and the decisions that a simulation recorded."""
+"""Logs from elsewhere: plain tables with named columns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,19 @@ from typing import Any
 
 import polars as pl
 
-from solid_bandits._check import ArgumentError, short
-from solid_bandits._files import first_line
-from solid_bandits.logs.schema import COLUMNS, TIME, check_log, check_rows, first_broken, typed
+from solid_bandits._internal.checks import ArgumentError, short
+from solid_bandits._internal.files import first_line
+from solid_bandits.logs.named import contexts_of
+from solid_bandits.logs.schema import (
+    COLUMNS,
+    TIME,
+    check_one_run,
+    check_rows,
+    first_broken,
+    is_simulated,
+    typed,
+)
 
-RECORDED = {"policy", "run", "step", "arm", "n_arms", "reward"}
-"""Columns by which recorded decisions of a simulation are known."""
 FARTHEST = 1e11
 """Seconds before and after 1970 that a time may be."""
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -21,7 +28,7 @@ _WHOLE = re.compile(r"-?[0-9]+")
 def from_table(
     table: Any,
     columns: Mapping[str, str] | None = None,
-    context: Sequence[str] = (),
+    context: Sequence[str] | Mapping[str, str | None] = (),
     arms: Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """A log from a table of another make.
@@ -31,7 +38,8 @@ def from_table(
         columns: name in a log -> name in the table, where they differ: arm, reward, probability (of the arm that was
             chosen), probabilities (lists, in the order of the arms), arms (lists of those on offer), features (lists of
             lists), event_id, time, policy.
-        context: numeric columns that describe the occasion, shared by all arms.
+        context: columns that describe the occasion, shared by all arms: numbers, words, dates, lists of words; or a
+            table of their names and types (`sb.Features`).
         arms: all arms, where the rows do not say which were on offer; None is those that occur, in order.
 
     Example:
@@ -41,45 +49,26 @@ def from_table(
         >>> log["arm"].to_list(), log["arms"][0].to_list()
         (['a', 'b', 'a'], ['a', 'b'])
     """
-    log, recorded = as_log(table, columns, context, arms)
-    return log.sort("sequence", nulls_last=True, maintain_order=True) if recorded else log
-
-
-def as_log(
-    table: Any,
-    columns: Mapping[str, str] | None = None,
-    context: Sequence[str] = (),
-    arms: Sequence[str] | None = None,
-) -> tuple[pl.DataFrame, bool]:
-    """A log with the rows of the table in the table's order; and whether a simulation recorded them."""
     frame = _frame(table)
     chosen = _chosen(frame, columns, context)
-    if set(frame.columns) >= RECORDED and not columns:
-        try:
-            recorded = _recorded(frame)
-        except pl.exceptions.PolarsError as error:
-            raise ArgumentError(
-                "table",
-                f"must have its decisions as a simulation records them: {first_line(error)}; name the columns of "
-                "another table with columns",
-            ) from None
-        return _completed(recorded), True
+    if is_simulated(frame.columns):
+        check_one_run(frame)
     out = frame.select(pl.col(column).alias(name) for name, column in chosen.items())
     times = [name for name in ("time", "reward_time") if name in chosen and out[name].dtype != TIME]
     out = typed(out.with_columns(_time(out[name]) for name in times))
     if "arms" not in chosen:
         out = out.with_columns(_offered(out, chosen, arms))
     if context:
-        shared = pl.concat_list(pl.col(column).cast(pl.Float64) for column in context).alias("context")
-        out = out.with_columns(frame.select(shared)["context"])
-    return _completed(out), False
+        kinds = dict(context) if isinstance(context, Mapping) else dict.fromkeys(context)
+        out = out.with_columns(pl.Series("context", contexts_of(frame, kinds), dtype=pl.String))
+    return _completed(out)
 
 
-def _chosen(frame: pl.DataFrame, columns: Mapping[str, str] | None, context: Sequence[str]) -> dict[str, str]:
+def _chosen(frame: pl.DataFrame, columns: Mapping[str, str] | None, context: Any) -> dict[str, str]:
     """Name in a log -> name in the table."""
     if columns is not None and not isinstance(columns, Mapping):
         raise ArgumentError("columns", f"must map names in a log to names in the table, got {short(columns)}")
-    if isinstance(context, str) or not isinstance(context, Sequence):
+    if isinstance(context, str) or not isinstance(context, Sequence | Mapping):
         raise ArgumentError("context", f"must be a list of columns, got {short(context)}")
     chosen = {name: name for name in COLUMNS if name in frame.columns} | dict(columns or {})
     for name, column in chosen.items():
@@ -88,8 +77,8 @@ def _chosen(frame: pl.DataFrame, columns: Mapping[str, str] | None, context: Seq
         if column not in frame.columns:
             raise ArgumentError("columns", f"must be in the table, got {column!r} for {name!r}")
     for column in context:
-        if column not in frame.columns or not frame[column].dtype.is_numeric():
-            raise ArgumentError("context", f"must be numeric columns of the table, got {column!r}")
+        if column not in frame.columns:
+            raise ArgumentError("context", f"must be columns of the table, got {column!r}")
     if "arm" not in chosen:
         raise ArgumentError("columns", f"must name the column of the arm, got {', '.join(frame.columns)}")
     return chosen
@@ -111,31 +100,6 @@ def _offered(out: pl.DataFrame, chosen: Mapping[str, str], arms: Sequence[str] |
         if len(set(known)) < len(known):
             raise ArgumentError("arms", f"must be names that differ, got {short(arms)}")
     return pl.Series("arms", [known], dtype=pl.List(pl.String)).new_from_index(0, out.height)
-
-
-def _recorded(frame: pl.DataFrame) -> pl.DataFrame:
-    """Decisions that a simulation recorded: arms are numbers, and `available` says which of them were on offer."""
-    if frame.select("policy", "run").n_unique() > 1:
-        groups = frame.select("policy", "run").n_unique()
-        raise ArgumentError(
-            "log",
-            f"must have the decisions of one policy in one run, got {groups}; filter the table first "
-            "(on the command line: --where policy=NAME --where run=0)",
-        )
-    places = pl.int_ranges(pl.col("n_arms")).cast(pl.List(pl.String))
-    out = frame.with_columns(places.alias("arms"), pl.col("arm").cast(pl.String))
-    lists = [
-        name for name in ("probabilities", "features") if name in out.columns and out[name].null_count() == 0
-    ]
-    if "available" in out.columns and out["available"].null_count() < out.height:
-        mask = pl.col("available").fill_null(pl.lit(True).repeat_by(pl.col("n_arms")))
-        kept = out.with_row_index("__row").with_columns(mask.alias("available"))
-        kept = kept.explode("available", "arms", *lists).filter("available")
-        kept = kept.group_by("__row", maintain_order=True).agg("arms", *lists)
-        out = out.with_columns(kept[name] for name in ("arms", *lists))
-    have = [name for name in COLUMNS if name in out.columns]
-    sequence = pl.col("step").rank("ordinal").cast(pl.Int64).alias("sequence")
-    return typed(out.with_columns(sequence).select(*dict.fromkeys([*have, "sequence"])))
 
 
 def _completed(out: pl.DataFrame) -> pl.DataFrame:
@@ -216,32 +180,3 @@ def _frame(table: Any) -> pl.DataFrame:
         raise ArgumentError(
             "table", f"must be a table of named columns, got {short(table)} ({first_line(error)})"
         ) from None
-
-
-def crossed(log: pl.DataFrame) -> pl.DataFrame:
-    """The log with features made of its contexts: those of an arm are its context and a 1 in the arm's own places, else
-    0.
-
-    A linear policy on them has a regression for each arm. Arms are those of the whole log, in order of appearance.
-
-    Example:
-        >>> import solid_bandits as sb
-        >>> table = {"arm": ["a", "b"], "reward": [1.0, 0.0], "age": [31.0, 54.0]}
-        >>> log = sb.logs.from_table(table, context=["age"])
-        >>> sb.logs.crossed(log)["features"][0].to_list()
-        [[31.0, 1.0, 0.0, 0.0], [0.0, 0.0, 31.0, 1.0]]
-    """
-    log = check_log(log)
-    if log["context"].null_count():
-        raise ArgumentError("log", "must have a context in every row")
-    places = {
-        name: place for place, name in enumerate(log["arms"].explode().unique(maintain_order=True).to_list())
-    }
-    rows = []
-    for arms, context in log.select("arms", "context").iter_rows():
-        width = len(context) + 1
-        offered = [[0.0] * (width * len(places)) for _ in arms]
-        for own, name in zip(offered, arms, strict=True):
-            own[places[name] * width : (places[name] + 1) * width] = [*context, 1.0]
-        rows.append(offered)
-    return log.with_columns(pl.Series("features", rows, dtype=COLUMNS["features"]))

@@ -1,14 +1,15 @@
 """The columns of a log: one row per decision."""
 
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from solid_bandits import _check
-from solid_bandits.setting import LARGEST_FEATURE, LARGEST_REWARD
+from solid_bandits._internal import checks
+from solid_bandits._internal.types import Ints
+from solid_bandits.core.decision import SAID
+from solid_bandits.core.setting import LARGEST_FEATURE, LARGEST_REWARD
 
 SLACK = 1e-6
 """By which the probabilities of a row may miss a sum of 1."""
@@ -24,7 +25,8 @@ COLUMNS: dict[str, Any] = {
     "time": TIME,
     "arms": pl.List(pl.String),
     "features": pl.List(pl.List(pl.Float64)),
-    "context": pl.List(pl.Float64),
+    "context": pl.String,
+    "arm_features": pl.List(pl.String),
     "probabilities": pl.List(pl.Float64),
     "arm": pl.String,
     "probability": pl.Float64,
@@ -35,14 +37,20 @@ COLUMNS: dict[str, Any] = {
     "reward_time": TIME,
     "policy": pl.String,
     "model_version": pl.String,
+    **dict.fromkeys(SAID, pl.String),
 }
 """Name -> type.
 
 `sequence` and `reward_sequence` count all decisions and rewards of a bandit together: in this order its state came
-about. `arms` are those on offer, with `features`, one row for each, or with a `context` that they share, and
-`probabilities`. A `reward` is null where none has come; with a `reward_time` it never will, as the decision expired.
+about. `arms` are those on offer, with `features`, one row for each, or with what the caller said by name: the `context`
+that they share and their own `arm_features`, each a JSON object of names and values. `probabilities` are of the arms.
+A `reward` is null where none has come; with a `reward_time` it never will, as the decision expired.
 `defaulted` rewards are those of decisions that expired with one. Any column but `arm` may be null where it is unknown.
 """
+
+SIMULATED: dict[str, Any] = {"run": pl.Int64, "predicted": pl.Float64, "means": pl.List(pl.Float64)}
+"""Further columns of decisions that a simulation recorded: the run, the estimate of the reward, and the mean rewards of
+the arms on offer."""
 
 
 def empty() -> pl.DataFrame:
@@ -50,13 +58,54 @@ def empty() -> pl.DataFrame:
     return pl.DataFrame(schema=COLUMNS)
 
 
+def is_simulated(names: Collection[str]) -> bool:
+    """Whether a table with these columns was recorded by a simulation."""
+    return set(names) >= COLUMNS.keys() | SIMULATED.keys()
+
+
+def check_one_run(runs: pl.DataFrame) -> None:
+    """Refuse decisions of several policies or runs, given their columns `policy` and `run`."""
+    groups = runs.select("policy", "run").n_unique()
+    if groups > 1:
+        raise checks.ArgumentError(
+            "log",
+            f"must have the decisions of one policy in one run, got {groups}; filter the table first "
+            "(on the command line: --where policy=NAME --where run=0)",
+        )
+
+
+def lists_of(counts: Ints, flat: Any) -> pl.Series:
+    """Flat values as lists of these lengths; values with two axes become lists of lists.
+
+    Polars takes a hundred times as long to make lists of Python's.
+    """
+    flat = np.ascontiguousarray(flat) if isinstance(flat, np.ndarray) else pl.Series(flat)
+    if (counts == counts[0]).all():
+        shape = (len(counts), int(counts[0]), *flat.shape[1:])
+        if isinstance(flat, pl.Series):
+            return flat.reshape(shape).cast(pl.List(flat.dtype))
+        kind: Any = pl.Series(flat.reshape(-1)[:0]).dtype
+        narrow = wide = kind
+        for length in reversed(shape[1:]):
+            narrow, wide = pl.Array(narrow, length), pl.List(wide)
+        return pl.Series(flat.reshape(shape), dtype=narrow).cast(wide)
+    values = pl.Series(flat)
+    if isinstance(values.dtype, pl.Array):
+        values = values.arr.to_list()
+    rows = pl.DataFrame({"row": np.repeat(np.arange(len(counts)), counts), "values": values})
+    return rows.group_by("row", maintain_order=True).agg("values")["values"]
+
+
 def check_log(table: pl.DataFrame, name: str = "log") -> pl.DataFrame:
     """The table with exactly the columns of a log; a ValueError unless it has them and sound rows."""
     if not isinstance(table, pl.DataFrame):
         raise ValueError(
-            f"{name} must be a polars DataFrame with the columns of a log, got {_check.short(table)}; "
+            f"{name} must be a polars DataFrame with the columns of a log, got {checks.short(table)}; "
             "use logs.from_table"
         )
+    if is_simulated(table.columns):
+        check_one_run(table)
+        table = table.select(*COLUMNS)
     if set(table.columns) != set(COLUMNS):
         missing = sorted(set(COLUMNS) - set(table.columns))
         other = sorted(set(table.columns) - set(COLUMNS))
@@ -113,7 +162,7 @@ def _cast(values: pl.Series, kind: Any, name: str, first: int) -> pl.Series:
 
     if not sound(values):
         at = first_broken(values, sound)
-        got = _check.short(values.slice(at, 1).to_list()[0])
+        got = checks.short(values.slice(at, 1).to_list()[0])
         raise ValueError(f"{name} row {first + at} must have {words} in column {values.name!r}, got {got}")
     return values.cast(kind)
 
@@ -162,6 +211,7 @@ def _check_part(table: pl.DataFrame, name: str, first: int) -> None:
             pl.col("probabilities").list.len() != offered,
         ),
         ("features", "must have features for each arm", pl.col("features").list.len() != offered),
+        ("arm_features", "must have features for each arm", pl.col("arm_features").list.len() != offered),
         (
             "reward",
             f"must have a finite reward of at most {LARGEST_REWARD:g} in size",
@@ -189,7 +239,7 @@ def _check_part(table: pl.DataFrame, name: str, first: int) -> None:
         ("arms", "must have no null among its arms", None),
         ("probabilities", "must have no null among its probabilities", None),
         ("features", f"must have finite features of at most {LARGEST_FEATURE:g} in size", LARGEST_FEATURE),
-        ("context", f"must have a finite context of at most {LARGEST_FEATURE:g} in size", LARGEST_FEATURE),
+        ("arm_features", "must have no null among the features of its arms", None),
     ):
         if not _are_sound(table[column], limit):
             at = first_broken(table[column], lambda part, limit=limit: _are_sound(part, limit))  # type: ignore[misc]
@@ -198,7 +248,7 @@ def _check_part(table: pl.DataFrame, name: str, first: int) -> None:
 
 
 def _refuse(table: pl.DataFrame, name: str, first: int, at: int, complaint: str, got: Any) -> None:
-    said = "" if isinstance(got, str) else f", got {_check.short(_plain(got))}"
+    said = "" if isinstance(got, str) else f", got {checks.short(_plain(got))}"
     raise ValueError(f"{name} row {first + at} (event_id {table['event_id'][at]!r}) {complaint}{said}")
 
 
@@ -250,13 +300,3 @@ def _check_own(table: pl.DataFrame, name: str, first: int) -> None:
             f"{name} row {first + row} (event_id {table['event_id'][row]!r}) must have the probability that its arm "
             f"has among its probabilities, {own[at]:g}, got {given[at]:g}"
         )
-
-
-def microseconds(name: str, value: datetime | float) -> int:
-    """A time, as an aware datetime or Unix seconds, in microseconds since 1970."""
-    if isinstance(value, datetime):
-        if value.tzinfo is None:
-            raise ValueError(f"{name} must have a time zone, such as datetime.now(UTC), got {value!r}")
-        difference = value - datetime(1970, 1, 1, tzinfo=UTC)
-        return (difference.days * 86_400 + difference.seconds) * 1_000_000 + difference.microseconds
-    return round(_check.number(name, value, least=-1e11, most=1e11) * 1e6)

@@ -1,0 +1,99 @@
+"""Decisions that are made together."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from solid_bandits._internal.checks import short
+from solid_bandits.core.decision import Arm, Decision
+from solid_bandits.core.offer import listed
+from solid_bandits.live.arguments import Time, moment
+from solid_bandits.live.ledger import Ledger, Offer, check_same, repeated
+
+
+class Batches(Ledger):
+    """The call of a bandit that decides many offers."""
+
+    def decide_many(
+        self,
+        offers: ArrayLike | Iterable[Mapping[str, Any]],
+        time: Time | None = None,
+        *,
+        arms: Sequence[Arm] | None = None,
+        event_ids: Sequence[str] | None = None,
+        subjects: Sequence[str | None] | None = None,
+        available: ArrayLike | None = None,
+    ) -> list[Decision]:
+        """Decide many offers together, under what has been learnt so far; all are checked before the first is decided.
+
+        They are one batch of `Agent.decide_many`, in the log too, where it is replayed as one; with a short `window`,
+        batches of so many. Of an id that comes twice, the first offer is decided, the others are answered with that.
+
+        Args:
+            offers: a list with a table for each, of `context` (or `features`, a matrix) and, where wanted, `arms`,
+                `event_id`, `subject` and `available`; or the features of all, shape (offers, arms, dim).
+            time: of all decisions.
+            arms: where the features of all are given, the names of the arms, which are the same in each offer.
+            event_ids: there, the id of each.
+            subjects: there, whom each is about.
+            available: there, which arms may be chosen, shape (offers, arms).
+        """
+        columns = {"arms": arms, "event_ids": event_ids, "subjects": subjects, "available": available}
+        if isinstance(offers, np.ndarray):
+            checked = self._offers(offers, **columns)
+        else:
+            for name, value in columns.items():
+                if value is not None:
+                    raise ValueError(
+                        f"{name} must be said in each table of offers, got {short(value)}; they go with an array of "
+                        "features"
+                    )
+            checked = self._tables(offers)
+        when = moment("time", time)
+        with self._turn:
+            # Found before the first is decided: with a short window the others forget some of them.
+            known = self._known([one.event_id for one in checked if one.event_id is not None])
+            planned = {name: decision.arms for name, decision in known.items()}
+            fresh = []
+            for offer in checked:
+                new = offer.event_id is None or offer.event_id not in planned
+                if offer.event_id is not None:
+                    check_same(offer, planned.setdefault(offer.event_id, offer.arms))
+                if new:
+                    fresh.append(offer)
+            earlier = [known.get(offer.event_id or "") for offer in checked]
+            found = [one if one is None else repeated(one) for one in earlier]
+            size = self._remembered.window
+            decided = [
+                decision
+                for start in range(0, len(fresh), size)
+                for decision in self._decide_together(fresh[start : start + size], when, planned)
+            ]
+            of_id = {decision.event_id: decision for decision in decided}
+            queue = iter(decided)
+            first: set[str] = set()
+            made = []
+            for offer, before in zip(checked, found, strict=True):
+                if before is not None:
+                    made.append(before)
+                elif offer.event_id is not None and offer.event_id in first:
+                    made.append(repeated(of_id[offer.event_id]))
+                else:
+                    made.append(next(queue))
+                    first.add(made[-1].event_id)
+            return made
+
+    def _tables(self, offers: Any) -> list[Offer]:
+        """The offers of some tables, checked."""
+        given = listed("offers", offers)
+        checked = []
+        growth = None if self.design is None else self.design.begin_check()
+        for place, one in enumerate(given):
+            try:
+                checked.append(self._offer_in(one, growth))
+            except ValueError as error:
+                words = f"decision {place} of {len(given)}: {error}" if len(given) > 1 else str(error)
+                raise ValueError(words) from None
+        return checked
