@@ -21,12 +21,11 @@ themselves.
 import math
 
 import numpy as np
-from scipy.special import ndtri
 
-from solid_bandits._compile import jit_apart
-from solid_bandits._types import Floats
-from solid_bandits.ope.estimators import Value, dr_terms
-from solid_bandits.ope.terms import Terms
+from solid_bandits._internal.compiling import jit_apart
+from solid_bandits._internal.types import Floats
+from solid_bandits.ope.contract import Value, normal
+from solid_bandits.ope.terms import Terms, dr_terms
 
 BURN = 20
 """Rows at the start that only serve the estimates of σ."""
@@ -40,16 +39,20 @@ def cadr(terms: Terms, level: float) -> Value:
     """The estimate with its normal interval."""
     if len(terms.reward) <= 2 * BURN:
         return Value(None, note=f"needs more than {2 * BURN} rows")
-    values = dr_terms(terms)
-    inverse = np.zeros(len(values))
-    stabilise(terms.reward - terms.expected, terms.baseline, terms.second, inverse)
+    values, inverse = dr_terms(terms), inverses(terms)
     total = float(inverse.sum())
     if total == 0:
         return Value(float(values.mean()), note=NO_VARIANCE)
     value = float(inverse @ values) / total
     error = math.sqrt(float((inverse**2 * (values - value) ** 2).sum())) / total
-    half = float(ndtri(0.5 + level / 2)) * error
-    return Value(value, value - half, value + half, "adaptive")
+    return normal(value, error, level, "adaptive", "if the value does not drift")
+
+
+def inverses(terms: Terms) -> Floats:
+    """1 / σ_t of each row."""
+    found = np.zeros(len(terms.reward))
+    stabilise(terms.reward - terms.expected, terms.baseline, terms.second, found)
+    return found
 
 
 @jit_apart

@@ -1,98 +1,144 @@
-"""Anytime-valid bounds of a policy's value, for any logger: they hold at all times at once, with no asymptotics.
+"""Bounds of the mean of a policy's value over the period of a log: for any logger, at every time at once, under drift.
 
-Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro (2022), "Anytime-valid off-policy inference for contextual bandits"
-(arXiv 2210.10768), with rewards on [0, 1]: the terms ξ_t >= -k_t of `terms` have the policy's value ν for their mean
-given the past, so that for any m >= ν and bets 0 <= λ_t < 1 / (1 + k_t) from the past
+The terms ξ_t of `bounded` have for their mean given the past μ_t, the policy's value (or a difference of two) in row t,
+and ξ_t >= ℓ - k_t with ℓ = 0 for a value, -1 for a difference. With x_t a mean of the terms before t, and 0 <= λ (k_t -
+ℓ + x_t) < 1,
 
-    Π_t (1 + λ_t (ξ_t - m))
+    E[1 + λ (ξ_t - x_t) | past] = 1 + λ (μ_t - x_t) <= exp(λ (μ_t - x_t)),
 
-is a supermartingale that ever reaches 1/α with probability at most α (Ville). The lower bound is the least m whose
-product has not reached 2/α; the upper bound is 1 minus that of the rewards 1 - r. Weights need no bound. The bets are
-the predictable plug-in ones, √(2 log(2/α) / (σ²_{t-1} t log(1 + t))), at most half of what is allowed.
+so that
+
+    M_n(λ) = exp(Σ_t log(1 + λ (ξ_t - x_t)) + λ Σ_t x_t - λ Σ_t μ_t)
+
+is a supermartingale, and so is its mixture over λ; with probability at least 1 - α the mixture never reaches 1/α
+(Ville). The μ_t enter by their sum alone: what is bounded is their mean over the rows so far, however they change. This
+is the betting of Waudby-Smith and Ramdas (2024, arXiv 2010.09686) with the exponential in the place of the mean, as in
+their empirical Bernstein bounds, and with log(1 + y) in the place of the lower bound of it that these take. Nothing is
+intersected over time: a bound that was good once says nothing of a value that has changed since.
+
+A λ that has become too large for k_t stops: from then on it counts the μ_t as ℓ. The grid of λ and its weights are
+fixed, so nothing needs to be known of the length of a log.
 """
 
 import math
 
 import numpy as np
+import polars as pl
 
-from solid_bandits._compile import jit_apart
-from solid_bandits._types import Floats
-from solid_bandits.ope.estimators import Value, dr_terms
-from solid_bandits.ope.terms import Terms, slack
+from solid_bandits._internal.compiling import jit_apart
+from solid_bandits._internal.types import Bools, Floats, Ints
+from solid_bandits.ope.contract import Value
+from solid_bandits.ope.terms import Terms, dr_terms
 
-MOST = 0.5
-"""Of the largest bet that is allowed."""
-HALVINGS = 32
+MOST = 0.95
+"""The largest share of what λ may be that is used."""
+GRID: Floats = np.array([MOST * 0.6**power for power in range(26)])
+"""λ, down to 3e-6."""
+WEIGHTS = 1 / (1 + ((np.arange(26) - 7) / 3) ** 2)
+"""The weights of the mixture before they are normalised: most lies on λ from 0.006 to 0.1."""
+HALVINGS = 60
+CROSSED = (
+    "the anytime-valid bounds have crossed, which happens with a probability of at most 1 - confidence where arms were "
+    "drawn with the logged probabilities and rewards lie within their range"
+)
 
 
 def anytime(terms: Terms, level: float, reward_range: tuple[float, float]) -> Value:
-    """The doubly robust mean, and bounds that hold at every time at once."""
-    low, high = bounds(terms.lower, terms.upper, level)
+    """The doubly robust mean, and bounds that hold at every time at once; none where they have crossed."""
+    low, high = bounds(terms, level)
     base, width = reward_range[0], reward_range[1] - reward_range[0]
     value = float(dr_terms(terms).mean())
+    if low > high:
+        return Value(value, note="no interval: its bounds have crossed", caution=CROSSED)
     return Value(value, base + width * low, base + width * high, "anytime-valid")
 
 
-def bounds(lower: Floats, upper: Floats, level: float) -> tuple[float, float]:
-    """On [0, 1], from the terms of the two bounds."""
-    tail = (1 - level) / 2
-    slacks = slack(np.arange(1, len(lower) + 1, dtype=np.float64))
-    least = least_value(lower, _bets(lower, slacks, tail), math.log(1 / tail))
-    most = 1 - least_value(upper, _bets(upper, slacks, tail), math.log(1 / tail))
-    if least > most:  # has a probability of at most 1 - level
-        least = most = (least + most) / 2
-    return least, most
+def bounds(terms: Terms, level: float) -> tuple[float, float]:
+    """The two bounds of the mean value over all rows, on [0, 1]."""
+    tail, end = (1 - level) / 2, np.array([len(terms.lower)])
+    low = least_means(terms.lower, terms.lower_slack, 0.0, end, tail)
+    high = -least_means(terms.upper, terms.upper_slack, -1.0, end, tail)
+    return float(low[0]), float(high[0])
 
 
-def path(
-    terms: Terms, level: float, reward_range: tuple[float, float], steps: list[int]
-) -> list[tuple[float, float]]:
-    """The bounds as they were after so many rows each."""
+def difference(terms: Terms, tail: float, marks: Ints | None = None) -> tuple[Floats, Floats]:
+    """The bounds of a mean difference of two values over the first rows, for some numbers of rows, on [-1, 1].
+
+    Args:
+        terms: of the difference.
+        tail: the probability with which either bound may ever be wrong.
+        marks: numbers of rows, in ascending order; None is all rows.
+    """
+    ends = np.array([len(terms.lower)]) if marks is None else marks
+    low = least_means(terms.lower, terms.lower_slack, -1.0, ends, tail)
+    high = -least_means(terms.upper, terms.upper_slack, -1.0, ends, tail)
+    return low, high
+
+
+def path(terms: Terms, level: float, reward_range: tuple[float, float]) -> pl.DataFrame:
+    """The bounds as the log grew: columns rows, low and high; without rows at which they cross."""
     base, width = reward_range[0], reward_range[1] - reward_range[0]
-    found = (bounds(terms.lower[:step], terms.upper[:step], level) for step in steps)
-    return [(base + width * low, base + width * high) for low, high in found]
+    count, tail = len(terms.reward), (1 - level) / 2
+    marks = np.array(sorted({int(step) for step in np.geomspace(min(10, count), count, 40)}))
+    low = least_means(terms.lower, terms.lower_slack, 0.0, marks, tail)
+    high = -least_means(terms.upper, terms.upper_slack, -1.0, marks, tail)
+    found = pl.DataFrame({"rows": marks, "low": base + width * low, "high": base + width * high})
+    return found.filter(pl.col("low") <= pl.col("high"))
 
 
-def _bets(values: Floats, slacks: Floats, tail: float) -> Floats:
-    found = np.zeros(len(values))
-    plug_in(values, slacks, 2 * math.log(1 / tail), found)
-    return found
+def least_means(terms: Floats, slacks: Floats, least: float, marks: Ints, tail: float) -> Floats:
+    """The lower bounds of the mean of the μ_t over the first rows, for some numbers of rows.
+
+    Args:
+        terms: ξ_t.
+        slacks: k_t, by how much they may fall below `least`.
+        least: ℓ: 0 or -1, the least that the μ_t can be; the most is 1 + ℓ for a value, 1 for a difference.
+        marks: numbers of rows, in ascending order.
+        tail: the probability with which any of the bounds may be wrong.
+    """
+    gains = np.zeros((len(marks), len(GRID)))
+    follow(terms, slacks, least, marks, GRID, np.zeros(len(GRID)), gains)
+    return where_reached(gains, marks.astype(np.float64), least, tail)
 
 
-@jit_apart
-def plug_in(values: Floats, slacks: Floats, scale: float, bets: Floats) -> None:
-    """Write λ_t, from the values before t."""
-    mean, spread = 0.5, 0.25  # of one value that was never seen
-    for t in range(values.shape[0]):
-        count = t + 1.0
-        bet = math.sqrt(scale / (spread / count * count * math.log(1.0 + count)))
-        bets[t] = min(bet, MOST / (1.0 + slacks[t]))
-        step = values[t] - mean
-        mean += step / (count + 1.0)
-        spread += step * (values[t] - mean)
+def where_reached(gains: Floats, counts: Floats, least: float, tail: float) -> Floats:
+    """The m >= ℓ where the mixtures of exp(gain - λ n m) are 1 / tail; every part falls in m."""
+    shares = np.log(WEIGHTS / WEIGHTS.sum()) + gains
 
+    def beyond(mean: Floats) -> Bools:
+        wealth = np.logaddexp.reduce(shares - GRID * (counts * mean)[:, None], axis=1)
+        return np.asarray(wealth >= -math.log(tail))
 
-@jit_apart
-def least_value(values: Floats, bets: Floats, threshold: float) -> float:
-    """The least m on [0, 1] whose product never reached the threshold; every product falls in m."""
-    if not reaches(values, bets, 0.0, threshold):
-        return 0.0
-    low, high = 0.0, 1.0
+    low, high = np.full(len(counts), least), np.ones(len(counts))
+    possible = beyond(low) & (counts > 0)
+    while (far := beyond(high) & possible).any():  # where the logged probabilities are false
+        low, high = np.where(far, high, low), np.where(far, 2 * high, high)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        if reaches(values, bets, middle, threshold):
-            low = middle
-        else:
-            high = middle
-    return low
+        far = beyond(middle)
+        low, high = np.where(far, middle, low), np.where(far, high, middle)
+    return np.where(possible, low, least)
 
 
 @jit_apart
-def reaches(values: Floats, bets: Floats, m: float, threshold: float) -> bool:
-    """Whether the logarithm of the product for m ever reached the threshold."""
-    wealth = 0.0
-    for t in range(values.shape[0]):
-        wealth += math.log1p(bets[t] * (values[t] - m))
-        if wealth >= threshold:
-            return True
-    return False
+def follow(
+    terms: Floats, slacks: Floats, least: float, marks: Ints, grid: Floats, current: Floats, gains: Floats
+) -> None:
+    """Write Σ log(1 + λ (ξ_t - x_t)) + λ Σ x_t of each λ, after each of some numbers of rows."""
+    mean, top, mark = 0.0, 0, 0  # of λ before `top`, which have become too large, none is used again
+    for t in range(terms.shape[0]):
+        if mark >= marks.shape[0]:
+            break
+        centre = min(max(mean, least), 1.0)
+        room = slacks[t] - least + centre
+        while top < grid.shape[0] and grid[top] * room > MOST:
+            top += 1
+        for j in range(top):
+            current[j] += grid[j] * least
+        for j in range(top, grid.shape[0]):
+            current[j] += math.log1p(grid[j] * (terms[t] - centre)) + grid[j] * centre
+        mean += (terms[t] - mean) / (t + 2.0)  # of one more that was 0
+        while mark < marks.shape[0] and marks[mark] == t + 1:
+            for j in range(grid.shape[0]):
+                gains[mark, j] = current[j]
+            mark += 1

@@ -1,54 +1,119 @@
-"""Whether a log can tell about a policy: weights, effective sample size, support."""
+"""Diagnostics that tell whether a log can answer for a policy: weights, effective rewards, support."""
 
 import math
-from typing import Any
 
 import numpy as np
+from scipy.special import chdtrc
 
-from solid_bandits import _words
-from solid_bandits._check import ArgumentError
-from solid_bandits._types import Plain
-from solid_bandits.live.bandit import Bandit
-from solid_bandits.ope.rows import Reader
-from solid_bandits.ope.targets import learnt_events
-from solid_bandits.ope.terms import Found
+from solid_bandits._internal import wording
+from solid_bandits._internal.checks import ArgumentError
+from solid_bandits._internal.types import Floats, Plain
+from solid_bandits.ope.answering import DRIFT, SEEN, UNDER_DRIFT
+from solid_bandits.ope.terms import Found, Terms, dr_terms
 
 SMALL = 100
-"""An effective sample size below this wants a word."""
+"""A smaller effective sample size is a caution."""
+SYMMETRIC = 25
+"""Rows per squared skewness that it needs besides (studies/off_policy/answers.py)."""
+ENOUGH = 50
+"""Effective rewards that an interval by a normal approximation needs (studies/off_policy/rare_rewards.py)."""
 
 
-def check_support(found: Found) -> None:
+def check_support(found: Found, who: str = "the policy") -> None:
     """Refuse a log whose logger never chose what the policy would."""
-    if found.unsupported > 0:
-        rows = len(found.terms.reward)
+    check_terms(found.terms, who)
+
+
+def check_terms(terms: Terms, who: str) -> None:
+    """The same, of the terms of a policy."""
+    outside = terms.outside
+    if outside.sum() > 0:
         raise ArgumentError(
             "log",
-            f"cannot answer: in {found.unsupported_rows:,} of {rows:,} rows the policy would choose arms that the "
-            f"logger gave probability 0, {100 * found.unsupported:.3g}% of its choices; log with a floor, or evaluate "
+            f"cannot answer: in {(outside > 0).sum():,} of {len(outside):,} rows {who} would choose arms that the "
+            f"logger gave probability 0, {100 * outside.mean():.3g}% of its choices; log with a floor, or evaluate "
             "a policy that stays among the logger's arms",
         )
 
 
-def diagnostics(found: Found) -> Plain:
-    """Numbers, by their names."""
+def effective_rewards(terms: Terms) -> float:
+    """Count the rewards that an estimate rests on: of rewards 0 and 1, the rarer outcome.
+
+    With u = r - min r or u = max r - r over the rows of the log, whichever gives less, it is the least of
+
+        (Σ w u)² / Σ (w u)²   and   (Σ u)² / Σ u² · n / Σ_t Σ_a π(a)² / g(a).
+
+    The first is what was seen. The second is what is to be expected if all arms had the same rewards: it knows of arms
+    that weigh much and had no rewards yet, which the first does not. Both are the same for a + b r in the place of r,
+    whatever a and b != 0, so that neither units nor the names of outcomes matter.
+    """
+    if not terms.weight.any():
+        return 0.0
+    found = []
+    for u in (terms.reward - terms.reward.min(), terms.reward.max() - terms.reward):
+        seen = _effective(float(terms.weight @ u), float(((terms.weight * u) ** 2).sum()))
+        plain = _effective(float(u.sum()), float((u**2).sum()))
+        found += [seen, plain * len(u) / float(terms.second.sum())]
+    return min(found)
+
+
+def rows_per_skewness(terms: Terms, inverse: Floats) -> float:
+    """Return 1 / γ², γ the skewness that a weighted sum of terms would have if all arms had the same rewards.
+
+    The terms are w (r - mean r) / σ_t, with `inverse` 1 / σ_t: 1 for a plain mean, those of `cadr` for it. A normal
+    interval misses on one side by about as much as γ (Cochran's rule asks for 25). For rare rewards of 0 or 1, weights
+    of 1 and a plain mean, 1 / γ² is about the number of the rarer outcome.
+    """
+    apart = terms.reward - terms.reward.mean()
+    above = float((inverse**3 * terms.third).sum()) * float((apart**3).mean())
+    below = float((inverse**2 * terms.second).sum()) * float((apart**2).mean())
+    if below <= 0:
+        return 0.0
+    return below**3 / above**2 if abs(above) * 1e9 > below**1.5 else math.inf
+
+
+def drift(terms: Terms) -> float:
+    """Return the p-value of a test that the doubly robust terms have the same mean in each quarter of the rows.
+
+    Quarters are of time. A χ² of 3 degrees of freedom: Σ (mean of the quarter - m)² / its squared standard error.
+    """
+    quarters = [part for part in np.array_split(dr_terms(terms), 4) if len(part) > 1]
+    errors = np.array([float(part.var(ddof=1)) / len(part) for part in quarters])
+    if len(quarters) < 4 or not (errors > 0).all():
+        return 1.0
+    means = np.array([float(part.mean()) for part in quarters])
+    centre = float((means / errors).sum() / (1 / errors).sum())
+    return float(chdtrc(3, float(((means - centre) ** 2 / errors).sum())))
+
+
+def _effective(total: float, squares: float) -> float:
+    return total**2 / squares if squares > 0 else 0.0
+
+
+def diagnostics(found: Found, weighted: bool) -> Plain:
+    """Numbers, by their names; those of weights only where there are some."""
     terms = found.terms
+    log = {
+        "rows": len(terms.reward),
+        "rows without a reward, left out": found.left_out,
+        "mean reward of the log": float(terms.reward.mean()),
+    }
+    if not weighted:
+        return log
     weight, rows = terms.weight, len(terms.weight)
     total, squares = float(weight.sum()), float((weight**2).sum())
-    effective = total**2 / squares if squares > 0 else 0.0
+    effective = _effective(total, squares)
     error = float(weight.std()) / math.sqrt(rows)
-    quantiles = np.quantile(weight, [0.5, 0.9, 0.99, 0.999])
+    shares = {"median": 0.5, "90%": 0.9, "99%": 0.99, "99.9%": 0.999}
     largest = np.sort(weight)[-max(rows // 100, 1) :].sum()
-    return {
-        "rows": rows,
-        "rows without a reward, left out": found.left_out,
+    return log | {
         "effective sample size": effective,
         "effective share": effective / rows,
+        "effective rewards": effective_rewards(terms),
+        DRIFT: drift(terms),
         "mean weight": total / rows,
         "standard error of the mean weight": error,
-        "weight, median": float(quantiles[0]),
-        "weight, 90%": float(quantiles[1]),
-        "weight, 99%": float(quantiles[2]),
-        "weight, 99.9%": float(quantiles[3]),
+        **{f"weight, {name}": float(np.quantile(weight, share)) for name, share in shares.items()},
         "weight, largest": float(weight.max()),
         "share of the weight in 1% of the rows": float(largest) / total if total > 0 else 0.0,
         "smallest probability of a chosen arm": float(terms.propensity.min()),
@@ -56,39 +121,41 @@ def diagnostics(found: Found) -> Plain:
     }
 
 
-def seen_before(log: Any, policy: Any, reader: Reader) -> list[str]:
-    """A word on a policy that is known to have learnt from rewards of this log: a bandit, or an agent of one."""
-    owner = log if isinstance(log, Bandit) and policy is log.agent else policy
-    known = learnt_events(owner)
-    shared = int(reader.rewarded().is_in(list(known)).sum() or 0) if known else 0
-    if not shared:
-        return []
-    return [
-        f"the policy has learnt from {_words.count(shared, 'reward')} of this log, at the least: it knows their noise, "
-        "and looks better than it is; evaluate it on rows that came later, or a policy of sb.ope.fitted on the rest"
-    ]
-
-
 def cautions(found: Found, numbers: Plain) -> list[str]:
-    """What a reader should know before the numbers, in words."""
+    """Sentences that a reader should see before the numbers; `numbers` are the diagnostics."""
     said = []
+    if found.learnt:
+        said.append(
+            f"the policy has learnt from {wording.count(found.learnt, 'reward')} of this log, at the least: it knows "
+            "their noise, and looks better than it is; evaluate it on rows that came later, or a policy of "
+            "sb.ope.fitted on the rest"
+        )
+    if "effective rewards" not in numbers:  # of estimates without weights
+        return said
     if found.left_out:
         said.append(
-            f"{_words.count(found.left_out, 'decision')} without a reward left out; if they go missing for a reason, "
+            f"{wording.count(found.left_out, 'decision')} without a reward left out; if they go missing for a reason, "
             "give missing_reward"
         )
     if numbers["effective sample size"] < SMALL:
         said.append(
-            f"the weights leave an effective sample of {_words.number(numbers['effective sample size'])} rows: "
+            f"the weights leave an effective sample of {wording.number(numbers['effective sample size'])} rows: "
             "the policy is far from the logger"
         )
+    if numbers["effective rewards"] < ENOUGH:
+        said.append(
+            f"the estimates rest on {wording.number(numbers['effective rewards'])} effective rewards, too few for "
+            f"intervals by a normal approximation, which need {ENOUGH}: only those of anytime are shown"
+        )
+    if numbers[DRIFT] < SEEN:
+        said.append(UNDER_DRIFT)
     off = abs(numbers["mean weight"] - 1)
     if off > 4 * numbers["standard error of the mean weight"] and off > 1e-9:
         said.append(
-            f"the mean weight is {_words.number(numbers['mean weight'])} instead of 1, by more than 4 standard errors: "
-            "the logged probabilities are not those that arms were drawn with, or arms have no support"
+            f"the mean weight is {wording.number(numbers['mean weight'])} instead of 1, by more than 4 standard "
+            "errors: the logged probabilities are not those that arms were drawn with, or arms have no support"
         )
-    if math.isnan(found.unsupported):
+    if np.isnan(found.terms.outside).any():
         said.append(
             "the log has the probability of the chosen arm alone: whether the logger could have chosen all that the "
             "policy chooses cannot be checked"

@@ -1,27 +1,22 @@
-"""Estimates of a policy's value from the terms of a log, with the intervals of a logger that does not learn."""
+"""All estimators of a policy's value from the terms of a log, by name.
+
+A new one is a function of the terms and an entry at the end; all else reads the entry.
+"""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
-from solid_bandits._types import Floats
-from solid_bandits.ope.terms import Terms
+from solid_bandits._internal.types import Floats
+from solid_bandits.ope.adaptive import cadr
+from solid_bandits.ope.anytime import anytime
+from solid_bandits.ope.contract import Estimator, Settings, Value, normal
+from solid_bandits.ope.terms import Found, Terms, dr_terms
 from solid_bandits.statistics.intervals import student
 
 GRID = 25
 """Values of τ and λ that are tried."""
-
-
-class Value(NamedTuple):
-    """An estimate: its value, its interval where there is one, and what it is an interval of."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    interval: str = ""
-    note: str = ""
 
 
 def ips(terms: Terms, level: float) -> Value:
@@ -36,8 +31,7 @@ def snips(terms: Terms, level: float) -> Value:
         return Value(None, note="the policy never chooses what was logged")
     value = float((terms.weight * terms.reward).sum()) / total
     error = math.sqrt(float((terms.weight**2 * (terms.reward - value) ** 2).sum())) / total
-    half = _normal(level) * error
-    return Value(value, value - half, value + half, "normal")
+    return normal(value, error, level, "normal")
 
 
 def doubly_robust(terms: Terms, level: float) -> Value:
@@ -45,29 +39,13 @@ def doubly_robust(terms: Terms, level: float) -> Value:
     return _mean(dr_terms(terms), level)
 
 
-def dr_terms(terms: Terms, weight: Floats | None = None) -> Floats:
-    """The terms of a doubly robust estimate, with other weights where they are given."""
-    used = terms.weight if weight is None else weight
-    return terms.baseline + used * (terms.reward - terms.expected)
-
-
-def switch_dr(terms: Terms, level: float, threshold: float | None = None) -> Value:
-    """Doubly robust where w <= τ, the model alone elsewhere (Wang, Agarwal and Dudík 2017)."""
-    return _tuned(terms, level, threshold, switched, "τ")
-
-
-def shrinkage_dr(terms: Terms, level: float, strength: float | None = None) -> Value:
-    """Doubly robust with weights λ w / (w² + λ) (Su, Dimakopoulou, Krishnamurthy and Dudík 2020, optimistic)."""
-    return _tuned(terms, level, strength, shrunk, "λ")
-
-
 def switched(weight: Floats, threshold: float) -> Floats:
-    """W where it is at most τ, else 0."""
+    """W where it is at most τ, else 0: the model alone is left elsewhere (Wang, Agarwal and Dudík 2017)."""
     return np.where(weight <= threshold, weight, 0.0)
 
 
 def shrunk(weight: Floats, strength: float) -> Floats:
-    """λ w / (w² + λ)."""
+    """λ w / (w² + λ) (Su, Dimakopoulou, Krishnamurthy and Dudík 2020, optimistic)."""
     return weight if math.isinf(strength) else strength * weight / (weight**2 + strength)
 
 
@@ -115,32 +93,73 @@ def _mean(values: Floats, level: float) -> Value:
 
 
 def bootstrap(
-    terms: Terms, level: float, name: str, samples: int, rng: np.random.Generator
+    above: Floats, below: Floats, level: float, samples: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """The interval of the quantiles over samples of rows, with replacement, of one of the estimators above."""
-    above, below = _ratio(terms, name)
+    """The interval of the quantiles of Σ above / Σ below over samples of rows, with replacement."""
     count = len(above)
     found = np.empty(samples)
     for place in range(samples):
         times = np.bincount(rng.integers(count, size=count), minlength=count)
         total = times @ below
-        found[place] = (
-            (times @ above) / total if total > 0 else np.nan
-        )  # a sample without any row that counts
+        found[place] = (times @ above) / total if total > 0 else np.nan  # of rows of which none counts
     tail = (1 - level) / 2
     low, high = np.nanquantile(found, [tail, 1 - tail])
     return float(low), float(high)
 
 
-def _ratio(terms: Terms, name: str) -> tuple[Floats, Floats]:
-    """Every estimator that is resampled is a ratio of two sums over rows."""
-    ones = np.ones(len(terms.reward))
-    if name == "snips":
-        return terms.weight * terms.reward, terms.weight
-    if name == "replay":
-        return terms.matched * terms.reward, terms.matched
-    return (terms.weight * terms.reward if name == "ips" else dr_terms(terms)), ones
+def _bounded(found: Found, settings: Settings) -> Value:
+    if settings.ends is None:
+        return Value(None, note="needs reward_range, as rewards are not all within [0, 1]")
+    return anytime(found.terms, settings.level, settings.ends)
 
 
-def _normal(level: float) -> float:
-    return float(ndtri(0.5 + level / 2))
+ESTIMATORS = {
+    "replay": Estimator(
+        "mean reward of the rows in which the policy agrees with a uniform logger",
+        lambda found, settings: replayed(found.terms, settings.level),
+        ratio=lambda terms: (terms.matched * terms.reward, terms.matched),
+    ),
+    "ips": Estimator(
+        "inverse propensity weights",
+        lambda found, settings: ips(found.terms, settings.level),
+        ratio=lambda terms: (terms.weight * terms.reward, np.ones(len(terms.reward))),
+    ),
+    "snips": Estimator(
+        "the same, self-normalised",
+        lambda found, settings: snips(found.terms, settings.level),
+        ratio=lambda terms: (terms.weight * terms.reward, terms.weight),
+    ),
+    "dm": Estimator(
+        "direct method: what the reward model expects",
+        lambda found, _: Value(found.direct, note="no interval: the error of the model is in none"),
+        weighted=False,
+    ),
+    "dr": Estimator(
+        "doubly robust",
+        lambda found, settings: doubly_robust(found.terms, settings.level),
+        ratio=lambda terms: (dr_terms(terms), np.ones(len(terms.reward))),
+    ),
+    "switch-dr": Estimator(
+        "doubly robust where weights are small, the model elsewhere",
+        lambda found, settings: _tuned(found.terms, settings.level, settings.threshold, switched, "τ"),
+    ),
+    "dros": Estimator(
+        "doubly robust with shrunk weights",
+        lambda found, settings: _tuned(found.terms, settings.level, settings.strength, shrunk, "λ"),
+    ),
+    "cadr": Estimator(
+        "doubly robust, stabilised: holds for a logger that learns",
+        lambda found, settings: (
+            settings.retraced(found.terms) if settings.retraced else cadr(found.terms, settings.level)
+        ),
+        learning=True,
+    ),
+    "anytime": Estimator(
+        "doubly robust mean with bounds that hold at every time at once",
+        _bounded,
+        ranged=True,
+        learning=True,
+        normal=False,
+    ),
+}
+"""Name -> estimator."""

@@ -3,47 +3,48 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, overload
 
 import numpy as np
 import polars as pl
 
-from solid_bandits import _check
-from solid_bandits._check import ArgumentError, short
-from solid_bandits._types import Floats, Plain
-from solid_bandits.ope import estimators as of
-from solid_bandits.ope.adaptive import cadr
-from solid_bandits.ope.anytime import anytime, path
-from solid_bandits.ope.diagnostics import cautions, check_support, diagnostics, seen_before
-from solid_bandits.ope.estimators import Value
+from solid_bandits._internal import checks
+from solid_bandits._internal.checks import ArgumentError, short
+from solid_bandits._internal.types import Plain
+from solid_bandits.core.setting import LARGEST_REWARD
+from solid_bandits.ope.adaptive import inverses
+from solid_bandits.ope.answering import Answer, answer, said
+from solid_bandits.ope.anytime import path
+from solid_bandits.ope.contract import Estimator, Settings, Value
+from solid_bandits.ope.diagnostics import (
+    ENOUGH,
+    SYMMETRIC,
+    cautions,
+    check_support,
+    diagnostics,
+    rows_per_skewness,
+)
+from solid_bandits.ope.estimators import ESTIMATORS
+from solid_bandits.ope.estimators import bootstrap as resampled
 from solid_bandits.ope.models import as_model
-from solid_bandits.ope.retraced import Asked, check_new, retraced_cadr
-from solid_bandits.ope.rows import Reader, Rows
-from solid_bandits.ope.targets import Target, as_target
-from solid_bandits.ope.terms import Found, collect
-from solid_bandits.setting import LARGEST_REWARD
+from solid_bandits.ope.ranges import ASSUMED, checked_range
+from solid_bandits.ope.retraced import check_new, retraced_cadr
+from solid_bandits.ope.rows import Reader
+from solid_bandits.ope.targets import as_target
+from solid_bandits.ope.terms import collect
 
-ESTIMATORS = {
-    "replay": "mean reward of the rows in which the policy agrees with a uniform logger",
-    "ips": "inverse propensity weights",
-    "snips": "the same, self-normalised",
-    "dm": "direct method: what the reward model expects",
-    "dr": "doubly robust",
-    "switch-dr": "doubly robust where weights are small, the model elsewhere",
-    "dros": "doubly robust with shrunk weights",
-    "cadr": "doubly robust, stabilised: holds for a logger that learns",
-    "anytime": "doubly robust mean with bounds that hold at every time at once",
-}
-"""Name -> what it is."""
 FIXED, LEARNING = "fixed", "learning"
-RESAMPLED = ("replay", "ips", "snips", "dr")
 NO_INTERVAL = "no interval: the logger learns"
+TOO_FEW = f"no interval: fewer than {ENOUGH} effective rewards"
+TOO_SKEWED = f"no interval: too skewed, with fewer than {SYMMETRIC} rows per squared skewness"
 NO_NUMBER = "no interval: it is too wide for a number"
+COLUMNS = dict.fromkeys(("value", "low", "high"), pl.Float64) | {"interval": pl.String, "note": pl.String}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a log says of a policy.
+    """The estimates of a policy's value from a log, with diagnostics and cautions.
 
     Args:
         table: one row per estimator: estimator, value, low, high, interval (its kind) and note.
@@ -51,16 +52,17 @@ class Evaluation:
         cautions: what a reader should know first, in words.
         confidence: the level of the intervals.
         logger: `learning` or `fixed`, as it was given.
+        answer: the value and interval to go by, and why it is this one.
         path: rows, low and high of the anytime-valid bounds as the log grew; None without them.
 
     Example:
         >>> import solid_bandits as sb
-        >>> trial = {"arm": ["a", "b"] * 50, "reward": [1.0, 0.0] * 50, "probability": [0.5] * 100}
-        >>> found = sb.ope.evaluate(trial, "always:a", ["ips"], logger="fixed")
-        >>> found.value("ips")
-        1.0
-        >>> low, high = found.interval("ips")
-        >>> low < 1 < high
+        >>> trial = {"arm": ["a", "b"] * 400, "reward": [1.0, 1.0, 0.0, 0.0] * 200, "probability": [0.5] * 800}
+        >>> found = sb.ope.evaluate(trial, "always:a", ["snips"], logger="fixed")
+        >>> found.value("snips")
+        0.5
+        >>> low, high = found.interval("snips")
+        >>> low < 0.5 < high
         True
     """
 
@@ -69,6 +71,7 @@ class Evaluation:
     cautions: list[str]
     confidence: float
     logger: str
+    answer: Answer
     path: pl.DataFrame | None = field(default=None)
 
     def value(self, estimator: str) -> float:
@@ -82,12 +85,28 @@ class Evaluation:
             raise ValueError(f"estimator {estimator!r} has no interval here: {row['note']}")
         return row["low"], row["high"]
 
+    def said(self, label: str = "the policy") -> str:
+        """The answer in a sentence."""
+        return said(label, self.answer, self.confidence)
+
     def _row(self, estimator: str) -> Plain:
-        _check.choice("estimator", estimator, self.table["estimator"].to_list())
+        checks.choice("estimator", estimator, self.table["estimator"].to_list())
         return self.table.row(by_predicate=pl.col("estimator") == estimator, named=True)
 
 
+@overload
 def evaluate(
+    log: Any, policy: Mapping[str, Any], estimators: Sequence[str] | None = None, **settings: Any
+) -> dict[str, Evaluation]: ...
+
+
+@overload
+def evaluate(
+    log: Any, policy: Any, estimators: Sequence[str] | None = None, **settings: Any
+) -> Evaluation: ...
+
+
+def evaluate(  # type: ignore[misc]  # settings of the overloads are those below
     log: Any,
     policy: Any,
     estimators: Sequence[str] | None = None,
@@ -103,16 +122,18 @@ def evaluate(
     columns: Mapping[str, str] | None = None,
     context: Sequence[str] = (),
     seed: int = 0,
-) -> Evaluation:
-    """What a policy would have earned per decision, from the log of another.
+) -> Any:
+    """Estimate what a policy would have earned per decision, from the log of another.
 
     Args:
         log: a log (`sb.logs`), a file of one, a `Bandit`, recorded decisions, or a table from elsewhere.
         policy: the policy to evaluate; it is not updated. An `Agent` or a `Bandit` as it is, a function of the
             features (arms, dim) and the names of the arms that returns their probabilities or the place of one, one
-            list of probabilities per row of the log, `"uniform"`, or `"always:ARM"`.
+            list of probabilities per row of the log, `"uniform"`, or `"always:ARM"`. Several policies are a mapping of
+            labels to policies: the log is read once, and the answer maps labels to evaluations.
         estimators: some of `ESTIMATORS`; None is all that apply.
-        logger: `learning` where the logger learnt from what it logged: only `cadr` and `anytime` then have intervals.
+        logger: `learning` where the logger learnt from what it logged: only `cadr` and `anytime` then have intervals,
+            and where rewards are rare (fewer than `ENOUGH` effective ones) `anytime` alone, for any logger.
             `fixed` where it did not: randomised trials, A/B tests. A new `Bandit` made as the logger was (policy,
             settings, seed) is replayed on the log, its probabilities are checked, and `cadr` is the paper's.
         model: of the rewards, for the direct and doubly robust estimators: `linear`, a ridge regression walked through
@@ -139,148 +160,100 @@ def evaluate(
         >>> sb.ope.evaluate(trial, "uniform", ["ips", "snips"], logger="fixed").table["value"].to_list()
         [0.5, 0.5]
     """
-    asked = (
-        list(ESTIMATORS)
-        if estimators is None
-        else [_check.choice("estimators", one, ESTIMATORS) for one in _listed(estimators)]
-    )
+    asked = {name: ESTIMATORS[name] for name in _names(estimators)}
     tracer = None if isinstance(logger, str) else logger
     if tracer is not None:
         check_new(tracer)
         logger = LEARNING
-    _check.choice("logger", logger, (FIXED, LEARNING))
-    level = _check.number("confidence", confidence, above=0, below=1)
-    samples = _check.integer("bootstrap", bootstrap, least=0)
+    checks.choice("logger", logger, (FIXED, LEARNING))
+    level = checks.number("confidence", confidence, above=0, below=1)
+    samples = checks.integer("bootstrap", bootstrap, least=0)
     if samples and logger == LEARNING:
         raise ArgumentError("bootstrap", "must be 0 for a logger that learns: its rows depend on each other")
     if missing_reward is not None:
-        _check.number("missing_reward", missing_reward, least=-LARGEST_REWARD, most=LARGEST_REWARD)
-    weighted = asked != ["dm"]
-    reader = Reader(log, columns, context, missing_reward)
-    ends = _range(reward_range)
-    bounded = ends if ends is not None else ((0.0, 1.0) if "anytime" in asked else None)
-    target, kept = as_target(policy, reader.height), dict[int, Asked]()
+        checks.number("missing_reward", missing_reward, least=-LARGEST_REWARD, most=LARGEST_REWARD)
+    if threshold is not None:
+        checks.number("threshold", threshold, least=0)
+    if strength is not None:
+        checks.number("strength", strength, above=0)
+    ends = checked_range(reward_range)
+    weighted, ranged = (any(getattr(one, need) for one in asked.values()) for need in ("weighted", "ranged"))
+    bounded = (0.0, 1.0) if ends is None and ranged else ends
+    reader = log if isinstance(log, Reader) else Reader(log, columns, context, missing_reward)
     if tracer is not None:
-        target = _remembering(target, kept)
-    found = collect(reader, target, as_model(model, reader.height), bounded, weighted)
-    if weighted:
-        check_support(found)
-    within = bounded is not None and _within(found, bounded)
-    if ends is not None and not within:
-        raise ArgumentError("reward_range", f"must hold all rewards, got {ends}")
-    rows = []
-    rng = np.random.default_rng(seed)
-    for name in asked:
-        if name == "cadr" and tracer is not None:
-            value = retraced_cadr(found.terms, kept, reader, tracer, level)
-        else:
-            value = _estimate(found, name, level, bounded if within else None, threshold, strength)
-        if estimators is not None and value.value is None:
-            raise ArgumentError("estimators", f"must apply to this log, got {name!r}: {value.note}")
-        if samples and name in RESAMPLED and value.value is not None:
-            low, high = of.bootstrap(found.terms, level, name, samples, rng)
-            value = value._replace(low=low, high=high, interval="bootstrap")
-        if logger == LEARNING and value.low is not None and name not in ("cadr", "anytime"):
-            value = value._replace(low=None, high=None, interval="", note=_joined(value.note, NO_INTERVAL))
-        rows.append({"estimator": name, **_finite(name, value)._asdict()})
-    kinds = {"estimator": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
-    table = pl.DataFrame(rows, schema=kinds | {"interval": pl.String, "note": pl.String})
-    numbers = diagnostics(found) if weighted else {"rows": len(found.terms.reward)}
-    said = seen_before(log, policy, reader) + (cautions(found, numbers) if weighted else [])
-    if "anytime" in asked and within and ends is None:
-        said.append("all rewards are within [0, 1], and the anytime-valid bounds take it that they must be")
-    traced = _path(found, level, bounded) if "anytime" in asked and within and bounded is not None else None
-    return Evaluation(table, numbers, said, level, logger, traced)
+        reader.table()  # it is needed whole
+    policies = policy if isinstance(policy, Mapping) else {"the policy": policy}
+    if not policies:
+        raise ArgumentError("policy", "must be at least one policy, got none")
+    targets = {label: as_target(one, reader.height, log) for label, one in policies.items()}
+    collected = collect(reader, targets, as_model(model, reader.height), bounded, weighted)
+    answers = {}
+    for label, found in collected.items():
+        if weighted:
+            check_support(found, label)
+        rewards = found.terms.reward
+        within = bounded is not None and bounded[0] <= rewards.min() and rewards.max() <= bounded[1]
+        if ends is not None and not within:
+            raise ArgumentError("reward_range", f"must hold all rewards, got {ends}")
+        numbers = diagnostics(found, weighted)
+        few = TOO_FEW if weighted and numbers["effective rewards"] < ENOUGH else ""
+        retraced = None
+        if tracer is not None:
+            retraced = partial(
+                retraced_cadr, target=targets[label], reader=reader, logger=tracer, level=level
+            )
+        settings = Settings(level, bounded if within else None, threshold, strength, retraced)
+        rng = np.random.default_rng(seed)
+        values, skewed = {}, False
+        for name, estimator in asked.items():
+            value = estimator.estimate(found, settings)
+            if value.value is None and estimators is not None:
+                raise ArgumentError("estimators", f"must apply to this log, got {name!r}: {value.note}")
+            if samples and estimator.ratio and value.value is not None:
+                low, high = resampled(*estimator.ratio(found.terms), level, samples, rng)
+                value = value._replace(low=low, high=high, interval="bootstrap")
+            if weighted and estimator.normal and not few:
+                inverse = inverses(found.terms) if estimator.learning else np.ones(len(rewards))
+                skewed = rows_per_skewness(found.terms, inverse) < SYMMETRIC
+            reason = few or (TOO_SKEWED if skewed else "")
+            values[name] = _with_interval_that_holds(name, value, estimator, logger == LEARNING, reason)
+        warnings = cautions(found, numbers) + [value.caution for value in values.values() if value.caution]
+        if ranged and within and ends is None:
+            warnings.append(ASSUMED)
+        rows = [{"estimator": name, **value._asdict()} for name, value in values.items()]
+        table = pl.DataFrame(rows, schema={"estimator": pl.String, **COLUMNS})
+        narrowed = path(found.terms, level, bounded) if ranged and within and bounded else None
+        chosen = answer(values, logger == LEARNING, numbers)
+        answers[label] = Evaluation(table, numbers, warnings, level, logger, chosen, narrowed)
+    return answers if isinstance(policy, Mapping) else answers["the policy"]
 
 
-def _estimate(
-    found: Found,
-    name: str,
-    level: float,
-    ends: tuple[float, float] | None,
-    threshold: float | None,
-    strength: float | None,
+def _with_interval_that_holds(
+    name: str, value: Value, estimator: Estimator, learning: bool, unlike: str
 ) -> Value:
-    terms = found.terms
-    if name == "dm":
-        return Value(found.direct, note="no interval: the error of the model is in none")
-    if name == "switch-dr":
-        limit = None if threshold is None else _check.number("threshold", threshold, least=0)
-        return of.switch_dr(terms, level, limit)
-    if name == "dros":
-        power = None if strength is None else _check.number("strength", strength, above=0)
-        return of.shrinkage_dr(terms, level, power)
-    if name == "anytime":
-        if ends is None:
-            return Value(None, note="needs reward_range, as rewards are not all within [0, 1]")
-        return anytime(terms, level, ends)
-    simple = {
-        "replay": of.replayed,
-        "ips": of.ips,
-        "snips": of.snips,
-        "dr": of.doubly_robust,
-        "cadr": cadr,
-    }
-    return simple[name](terms, level)
-
-
-def _remembering(target: Target, kept: dict[int, Asked]) -> Target:
-    """The target, which adds what it was asked to `kept`, by the numbers of the rows."""
-
-    def asked(rows: Rows) -> Floats:
-        found = target(rows)
-        for number, own, count, reward in zip(rows.where, found, rows.counts, rows.reward, strict=True):
-            kept[int(number)] = Asked(len(kept), own[:count].copy(), float(reward))
-        return found
-
-    return Target(asked)
-
-
-def _finite(name: str, value: Value) -> Value:
-    """The value, if it is a number; without its interval where that is none."""
+    """The value, which must be a number; without its interval where that does not hold, and why."""
     if value.value is not None and not math.isfinite(value.value):
         raise ArgumentError(
             "log",
             f"cannot answer: {name} is {value.value:g}, as rewards, features or weights are too large; use other units",
         )
-    if not all(end is None or math.isfinite(end) for end in (value.low, value.high)):
-        return value._replace(low=None, high=None, interval="", note=_joined(value.note, NO_NUMBER))
-    return value
+    if value.low is None or value.high is None:
+        return value
+    if learning and not estimator.learning:
+        reason = NO_INTERVAL
+    elif unlike and estimator.normal:
+        reason = unlike
+    elif not math.isfinite(value.low) or not math.isfinite(value.high):
+        reason = NO_NUMBER
+    else:
+        return value
+    note = f"{value.note}; {reason}" if value.note else reason
+    return value._replace(low=None, high=None, interval="", note=note)
 
 
-def _path(found: Found, level: float, ends: tuple[float, float]) -> pl.DataFrame:
-    count = len(found.terms.reward)
-    points = 2 + int(np.log2(count))  # each twice as far: all of them cost little more than the last
-    steps = sorted({int(step) for step in np.geomspace(min(10, count), count, points)})
-    rows = path(found.terms, level, ends, steps)
-    return pl.DataFrame({"rows": steps, "low": [low for low, _ in rows], "high": [high for _, high in rows]})
-
-
-def _within(found: Found, ends: tuple[float, float]) -> bool:
-    rewards = found.terms.reward
-    return bool(rewards.min() >= ends[0] and rewards.max() <= ends[1])
-
-
-def _range(given: tuple[float, float] | None) -> tuple[float, float] | None:
+def _names(given: Sequence[str] | None) -> list[str]:
     if given is None:
-        return None
-    try:
-        low, high = (float(end) for end in given)
-    except (TypeError, ValueError):
-        raise ArgumentError("reward_range", f"must be two numbers, got {short(given)}") from None
-    if not -LARGEST_REWARD <= low < high <= LARGEST_REWARD:
-        raise ArgumentError(
-            "reward_range",
-            f"must be two finite numbers of at most {LARGEST_REWARD:g} in size, the smaller first, got {short(given)}",
-        )
-    return low, high
-
-
-def _listed(names: Sequence[str]) -> list[str]:
-    if not isinstance(names, list | tuple) or not names:
-        raise ArgumentError("estimators", f"must be a list of names, got {short(names)}")
-    return list(names)
-
-
-def _joined(one: str, other: str) -> str:
-    return f"{one}; {other}" if one else other
+        return list(ESTIMATORS)
+    if not isinstance(given, list | tuple) or not given:
+        raise ArgumentError("estimators", f"must be a list of names, got {short(given)}")
+    return [checks.choice("estimators", one, ESTIMATORS) for one in given]

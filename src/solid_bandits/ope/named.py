@@ -1,6 +1,5 @@
-"""Policies to be evaluated, by words: what the command line takes."""
+"""Policies that are evaluated by words, as the command line and the service take them."""
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,59 +7,87 @@ from typing import Any
 import polars as pl
 
 from solid_bandits import logs
-from solid_bandits._check import ArgumentError
-from solid_bandits.agent import Agent
-from solid_bandits.live.file import read as read_bandit
+from solid_bandits._internal.checks import ArgumentError
+from solid_bandits.core.agent import Agent
+from solid_bandits.core.agent_file import BANDIT_FILE
+from solid_bandits.live.bandit import Bandit
+from solid_bandits.live.tables import is_store, read_log
 from solid_bandits.logs.files import DSJSON
-from solid_bandits.ope.fitted import fitted
-from solid_bandits.ope.rows import Reader
-from solid_bandits.ope.targets import Loaded, as_target
+from solid_bandits.ope.evaluate import Evaluation, evaluate
+from solid_bandits.ope.fitted import fit
+from solid_bandits.ope.rows import Reader, read_table
+from solid_bandits.ope.targets import Target, as_target, frozen
 from solid_bandits.policies.contract import DecisionPolicy
 from solid_bandits.policies.naming import by_name
 
 
-def by_words(
-    texts: Sequence[str], source: pl.DataFrame | Path, columns: Mapping[str, str], context: Sequence[str]
-) -> tuple[dict[str, Any], pl.DataFrame | Path]:
-    """Label -> policy, and the rows to evaluate them on.
+def evaluate_words(log: Any, words: Sequence[str], **settings: Any) -> dict[str, Evaluation]:
+    """Evaluate policies by words, as `asked_words` takes them, on one reading of the log."""
+    reader, policies = asked_words(log, words)
+    return evaluate(reader, policies, **settings)
 
-    `uniform`; `always:ARM`; `column:NAME`, a column of probabilities; the file of an agent or a bandit; or one of our
-    policies by name, which learns from the first half of the log: then all are evaluated on the second half.
+
+def asked_words(
+    log: Any,
+    words: Sequence[str],
+    *,
+    files: bool = False,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    context: Sequence[str] = (),
+    missing_reward: float | None = None,
+) -> tuple[Reader, dict[str, Any]]:
+    """Return the log and the policies that words stand for, by their labels.
+
+    Args:
+        log: as for `evaluate`.
+        words: `uniform`; `always:ARM`; or one of our policies by name, which learns from the first half of the log:
+            then all are to be evaluated on the second half, which is what is returned.
+        files: whether words may also be the file of an agent or a bandit, or `column:NAME`, a column of probabilities
+            of the log, which is a path then.
+        where: only rows in which columns have these values, each given as `column=value`; the log is a path then.
+        columns: as for `evaluate`.
+        context: as for `evaluate`.
+        missing_reward: as for `evaluate`.
     """
-    found: dict[str, Any] = {}
+    named = [word.removeprefix("column:") for word in words if files and word.startswith("column:")]
+    if where or named:
+        log = _filtered(_opened(log), where)
+    targets: dict[str, Any] = {}
     learners: dict[str, DecisionPolicy] = {}
-    for text in dict.fromkeys(texts):
-        kind, _, name = text.partition(":")
-        if text == "uniform" or (kind == "always" and name):
-            found[text] = as_target(text)
-        elif kind == "column" and name:
-            found[text] = _column(source, name)
-        elif Path(text).is_file():
-            found[Path(text).name] = _loaded(Path(text))
+    for word in dict.fromkeys(words):
+        kind, _, name = word.partition(":")
+        if word == "uniform" or (kind == "always" and name):
+            targets[word] = word
+        elif files and kind == "column" and name:
+            targets[word] = as_target(_column(log, name))
+        elif files and Path(word).is_file():
+            targets[Path(word).name] = _loaded(Path(word))
         else:
-            for label, policy in by_name([text], "random", 2).items():
+            for label, policy in by_name([word], "random", 2).items():
                 if not isinstance(policy, DecisionPolicy):
-                    raise ArgumentError("policy", f"must be one that decides from features, got {text!r}")
+                    raise ArgumentError("policy", f"must be one that decides from features, got {word!r}")
                 learners[label] = policy
-    if not learners:
-        return found, source
-    if any(text.startswith("column:") for text in texts):
+    if learners and named:
         raise ArgumentError(
             "policy", "must not mix columns of probabilities with policies that learn from the log"
         )
-    log = Reader(source, columns or None, context).table()
-    if log["features"].null_count() and not log["context"].null_count():
-        log = logs.crossed(log)
-    rest = log
-    for label, policy in learners.items():
-        agent, rest = fitted(log, policy)
-        found[f"{label}, of the first half"] = agent
-    return found, rest
+    reader = Reader(log, columns, context, missing_reward)
+    if learners:
+        table = reader.table()
+        if table["features"].null_count() and not table["context"].null_count():
+            reader = Reader(logs.with_features(table), missing_reward=missing_reward)
+        agents, reader = fit(reader, learners)
+        targets |= {f"{label}, of the first half": frozen(agent) for label, agent in agents.items()}
+    return reader, targets
 
 
-def rows_where(path: Path, conditions: Sequence[str]) -> pl.DataFrame:
-    """The rows of a table or a log in which columns have these values, each given as `column=value`."""
-    table = _table(path) if path.suffix in (".csv", ".parquet") else logs.read(path)
+def _opened(path: Path) -> pl.DataFrame:
+    """A table as it is, or a log, with the rows and in the order in which `Reader` numbers them."""
+    return read_log(path) if path.suffix.lower() in DSJSON or is_store(path) else read_table(path)
+
+
+def _filtered(table: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
     for condition in conditions:
         name, equals, value = condition.partition("=")
         if not equals:
@@ -77,32 +104,13 @@ def rows_where(path: Path, conditions: Sequence[str]) -> pl.DataFrame:
     return table
 
 
-def _column(source: pl.DataFrame | Path, name: str) -> pl.Series:
-    """A column, with the rows and in the order in which `Reader` numbers them."""
-    if isinstance(source, pl.DataFrame):
-        table = source
-    elif source.is_dir() or source.suffix in DSJSON:
-        table = logs.read(source)
-    else:
-        table = _table(source)
+def _column(table: pl.DataFrame, name: str) -> pl.Series:
     if name not in table.columns or not isinstance(table[name].dtype, pl.List | pl.Array):
         raise ArgumentError("policy", f"must name a column of lists of probabilities, got {name!r}")
     return table[name]
 
 
-def _table(path: Path) -> pl.DataFrame:
-    try:
-        return pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = str(error).splitlines()[0]
-        raise ArgumentError(
-            "log", f"must be a table that can be read, got {str(path)!r} ({reason})"
-        ) from None
-
-
-def _loaded(path: Path) -> Agent | Loaded:
-    if zipfile.is_zipfile(path):
-        content = read_bandit(path)
-        learnt = [record.event_id for record in content.records if record.reward is not None]
-        return Loaded(Agent._restored(content.agent), learnt)
-    return Agent.load(path)
+def _loaded(path: Path) -> Target:
+    with path.open("rb") as file:
+        bandit = file.read(len(BANDIT_FILE)) == BANDIT_FILE
+    return as_target(Bandit.load(path)) if bandit else frozen(Agent.load(path))

@@ -1,20 +1,21 @@
-"""What a policy that learns would have earned: played on the rows of a log in which it agrees with the logger.
+"""Replay a policy that learns on the rows of a log in which it agrees with the logger.
 
 Li, Chu, Langford and Wang (2011): in a log of uniform choices, the rows in which a policy would have pulled what was
 pulled are a run of that policy in the world, if it learns from them alone. A logger with other known probabilities g is
 made uniform first: a row is kept with probability m / g, m the least probability of any arm.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._check import ArgumentError, short
-from solid_bandits._types import Floats
-from solid_bandits.agent import Agent
-from solid_bandits.ope.estimators import Value
+from solid_bandits._internal import checks
+from solid_bandits._internal.checks import ArgumentError, short
+from solid_bandits._internal.types import Floats
+from solid_bandits.core.agent import Agent
+from solid_bandits.core.decision import Decision
+from solid_bandits.ope.contract import Value
 from solid_bandits.ope.rows import Reader, Rows
 from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.policies.state import arrays_of
@@ -25,16 +26,12 @@ class Replayed(NamedTuple):
     """The run of a policy that learns on a part of a log.
 
     Example:
-        >>> import numpy as np
         >>> import solid_bandits as sb
-        >>> rng = np.random.default_rng(0)
-        >>> bandit = sb.Bandit(sb.LinTS(), dim=2, noise_std=0.5, floor=0.5, seed=0)
-        >>> for _ in range(200):
-        ...     choice = bandit.decide(rng.normal(size=(3, 2)))
-        ...     _ = bandit.learn(choice.event_id, rng.normal())
-        >>> run = sb.ope.replay(bandit, sb.Agent(sb.Greedy(), dim=2))
-        >>> run.rows
-        200
+        >>> features = [[[1.0, 0.0], [0.0, 1.0]]] * 50
+        >>> table = {"arm": [0, 1] * 25, "reward": [1.0, 0.0] * 25, "probabilities": [[0.5, 0.5]] * 50}
+        >>> log = sb.logs.from_table(table | {"features": features})
+        >>> sb.ope.replay(log, sb.Agent(sb.Greedy(), dim=2)).rows
+        50
     """
 
     value: Value
@@ -42,9 +39,9 @@ class Replayed(NamedTuple):
     rewards: Floats
     """In the order of the run's decisions."""
     rows: int
-    """Of the log."""
+    """Rows of the log."""
     agent: Agent
-    """As it was at the end."""
+    """The agent as it was at the end."""
 
 
 def replay(
@@ -81,12 +78,12 @@ def replay(
         >>> 0 < len(run.rewards) < 200
         True
     """
-    level = _check.number("confidence", confidence, above=0, below=1)
+    level = checks.number("confidence", confidence, above=0, below=1)
     if not isinstance(agent, Agent) or isinstance(agent._compiled, PlainAgent):
         raise ArgumentError("agent", f"must be an Agent of a compiled policy, got {short(agent)}")
-    rng = np.random.default_rng(_check.integer("seed", seed, least=0))
+    rng = np.random.default_rng(checks.integer("seed", seed, least=0))
     reader = Reader(log, columns, context)
-    least = _least(Reader(log, columns, context))
+    least = least_share(reader)
     rewards: list[float] = []
     seen = 0
     for rows in reader.blocks():
@@ -107,7 +104,7 @@ def replay(
     return Replayed(Value(mean.value, mean.low, mean.high, "Student", note), values, seen, agent)
 
 
-def _least(reader: Reader) -> float:
+def least_share(reader: Reader) -> float:
     """The least g · K over all arms of all rows."""
     least = np.inf
     for rows in reader.blocks():
@@ -122,16 +119,27 @@ def _least(reader: Reader) -> float:
 
 def _played(agent: Agent, rows: Rows, row: int) -> float | None:
     """The reward if the agent decides as was logged, and has learnt it; else None, and the agent is as it was."""
-    assert rows.features is not None
-    features = np.ascontiguousarray(rows.features[row, : rows.counts[row]])
-    # What was drawn stays drawn: the numbers of a refused decision must not decide about the next row.
-    arrays = [array for array in arrays_of(agent._compiled.state) if array.dtype != np.uint64]
-    before = [array.copy() for array in arrays]
-    decision = agent.decide(features)
+    decision, undo = tried(agent, rows, row)
     if decision.arm != rows.place[row]:
-        for array, values in zip(arrays, before, strict=True):
-            array[...] = values
+        undo()
         return None
     reward = float(rows.reward[row])
     agent.learn(decision, reward)
     return reward
+
+
+def tried(agent: Agent, rows: Rows, row: int) -> tuple[Decision, Callable[[], None]]:
+    """The agent's decision in a row, and what makes it undone: the agent is then as it was before.
+
+    What was drawn stays drawn: the numbers of a decision that is undone must not decide about the next row.
+    """
+    assert rows.features is not None
+    arrays = [array for array in arrays_of(agent._compiled.state) if array.dtype != np.uint64]
+    before = [array.copy() for array in arrays]
+    decision = agent.decide(np.ascontiguousarray(rows.features[row, : rows.counts[row]]))
+
+    def undo() -> None:
+        for array, values in zip(arrays, before, strict=True):
+            array[...] = values
+
+    return decision, undo

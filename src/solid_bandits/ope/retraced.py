@@ -15,30 +15,30 @@ logged ones, which also checks the log. σ is estimated anew whenever the log ha
 
 import copy
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
-from solid_bandits._check import ArgumentError, short
-from solid_bandits._types import Bools, Floats, Ints
-from solid_bandits.agent import Agent
-from solid_bandits.decision import Decision
+from solid_bandits._internal.checks import ArgumentError, short
+from solid_bandits._internal.types import Bools, Floats, Ints
+from solid_bandits.core.agent import Agent
+from solid_bandits.core.decision import OPEN, Decision
 from solid_bandits.live.bandit import Bandit
-from solid_bandits.live.replaying import Row, history
+from solid_bandits.logs.records import Step, steps_of
 from solid_bandits.ope.adaptive import NO_VARIANCE
-from solid_bandits.ope.estimators import Value, dr_terms
+from solid_bandits.ope.contract import Value, normal
 from solid_bandits.ope.models import RIDGE
 from solid_bandits.ope.rows import Reader
-from solid_bandits.ope.terms import Terms
+from solid_bandits.ope.targets import Target, checked
+from solid_bandits.ope.terms import Terms, dr_terms
 
 FIRST = 50
 """Rows before the first estimate of σ; they have no weight."""
 GROWTH = 1.05
 KEPT = 1000
 CLOSE = 1e-9
-"""By which probabilities may differ from the logged ones."""
+"""Tolerance on the difference to the logged probabilities."""
 
 
 def check_new(bandit: Bandit) -> Agent:
@@ -50,103 +50,107 @@ def check_new(bandit: Bandit) -> Agent:
     return copy.deepcopy(bandit.agent)
 
 
-class Asked(NamedTuple):
-    """What is known of the target in a row of the log that is counted."""
+class Counted(NamedTuple):
+    """A row of the log that is counted."""
 
     place: int
-    """Of the row among the terms."""
+    """The index of the row among the terms."""
     policy: Floats
     """The target's probabilities of the arms."""
     reward: float
-    """What it is taken to have earned."""
+    """Its reward, or the value of `missing_reward`."""
 
 
-def retraced_cadr(
-    terms: Terms, asked: Mapping[int, Asked], reader: Reader, logger: Bandit, level: float
-) -> Value:
-    """The estimate with the paper's interval; `asked` has the rows that are counted, by their numbers."""
+def retraced_cadr(terms: Terms, target: Target, reader: Reader, logger: Bandit, level: float) -> Value:
+    """The estimate with the paper's interval."""
     if len(terms.reward) <= 2 * FIRST:
         return Value(None, note=f"needs more than {2 * FIRST} rows")
-    log = reader.table()
-    numbers = dict(zip(log["event_id"].to_list(), reader.numbers().tolist(), strict=True))
-    by_event = {event: asked[number] for event, number in numbers.items() if number in asked}
-    inverse = _inverse_sigmas(history(log, logger.agent.dim), by_event, check_new(logger))
+    log, counted = reader.table(), dict[str, Counted]()
+    for rows in reader.blocks():
+        assert rows.events is not None
+        for event, own, count, reward in zip(
+            rows.events, checked(target, rows), rows.counts, rows.reward, strict=True
+        ):
+            counted[event] = Counted(len(counted), own[:count], float(reward))
+    inverse = _inverse_sigmas(steps_of(log, logger.agent.dim), counted, check_new(logger))
     values, used = dr_terms(terms), inverse > 0
     total = float(inverse.sum())
     if total == 0:
         return Value(float(values.mean()), note=NO_VARIANCE)
     value = float(inverse @ values) / total
-    half = float(ndtri(0.5 + level / 2)) * math.sqrt(used.sum()) / total
-    return Value(value, value - half, value + half, "adaptive", "σ by the replayed logger")
+    return normal(value, math.sqrt(used.sum()) / total, level, "adaptive", "σ by the replayed logger")
 
 
 class Past:
     """Earlier rows, evenly thinned, and the reward model of all of them."""
 
     def __init__(self, dim: int) -> None:
-        self.rows: list[tuple[Row, Asked]] = []
+        self.rows: list[tuple[Decision, Counted]] = []
         self._every, self._seen = 1, 0
         self._gram, self._sums = RIDGE * np.eye(dim + 1), np.zeros(dim + 1)
 
-    def add(self, row: Row, asked: Asked) -> None:
+    def add(self, row: Decision, counted: Counted) -> None:
         """One more row, with its reward."""
         if self._seen % self._every == 0:
-            self.rows.append((row, asked))
+            self.rows.append((row, counted))
             if len(self.rows) >= 2 * KEPT:
                 self.rows, self._every = self.rows[::2], 2 * self._every
         self._seen += 1
-        described = np.append(row.features[row.place], 1.0)
+        assert row.features is not None  # it is of a log
+        described = np.append(row.features, 1.0)
         self._gram += np.outer(described, described)
-        self._sums += asked.reward * described
+        self._sums += counted.reward * described
 
     def variance(self, agent: Agent) -> float:
         """σ² of the next row's term, by the logger as it is now."""
         features, counts, mask = self._offers()
-        asked = agent.probabilities_many(features, counts, mask)
-        assert asked is not None  # a bandit gives its probabilities
+        given = agent.probabilities_many(features, counts, mask)
+        assert given is not None  # a bandit gives its probabilities
         theta = np.linalg.solve(self._gram, self._sums)
         q = features @ theta[:-1] + theta[-1]
         every = np.arange(len(self.rows))
         place = np.array([row.place for row, _ in self.rows])
-        reward = np.array([asked.reward for _, asked in self.rows])
-        before = np.array([row.values["probabilities"][row.place] for row, _ in self.rows])
-        now = asked[every, place]
+        reward = np.array([counted.reward for _, counted in self.rows])
+        before = np.array([row.probability for row, _ in self.rows])
+        now = given[every, place]
         target = np.zeros(mask.shape)
-        target[mask] = np.concatenate([asked.policy for _, asked in self.rows])
+        target[mask] = np.concatenate([counted.policy for _, counted in self.rows])
         weight = np.divide(target[every, place], now, out=np.zeros(len(now)), where=now > 0)
         values = weight * (reward - q[every, place]) + (target * q * mask).sum(axis=1)
         ratio = now / before
         return float((ratio * values**2).mean() - (ratio * values).mean() ** 2)
 
     def _offers(self) -> tuple[Floats, Ints, Bools]:
-        counts = np.array([len(row.features) for row, _ in self.rows])
+        offers = [row.offered for row, _ in self.rows if row.offered is not None]
+        counts = np.array([len(offer) for offer in offers])
         mask = np.arange(counts.max()) < counts[:, None]
-        features = np.zeros((*mask.shape, self.rows[0][0].features.shape[1]))
-        features[mask] = np.concatenate([row.features for row, _ in self.rows])
+        features = np.zeros((*mask.shape, offers[0].shape[1]))
+        features[mask] = np.concatenate(offers)
         return features, counts, mask
 
 
-def _inverse_sigmas(events: Any, asked: Mapping[str, Asked], agent: Agent) -> Floats:
+def _inverse_sigmas(steps: Sequence[Step], counted: Mapping[str, Counted], agent: Agent) -> Floats:
     """1 / σ_t of each row that is counted, at its place among the terms; 0 for the first ones.
 
     A row without a reward is decided again like any other, and the agent learns nothing from it. It is counted only
     where it is taken to have earned something.
     """
     past = Past(agent.dim)
-    inverse = np.zeros(len(asked))
+    inverse = np.zeros(len(counted))
     count, due, current = 0, FIRST, 0.0
-    for row, reward in events:
-        if reward is not None:
-            features = row.features[row.place]
-            agent.learn(Decision(row.place, None, None, False, features, None, row.numbered), reward)
+    for step in steps:
+        row = step.decision
+        if step.status != OPEN:
+            if step.reward is not None:
+                agent.learn(row, step.reward)
             continue
-        own = asked.get(row.values["event_id"])
+        own = counted.get(row.event_id)
         if own is not None and count >= due:
             variance = past.variance(agent)
             current = 1 / math.sqrt(variance) if variance > 0 else current
             due = math.ceil(max(count + 1, GROWTH * count))
-        decision = agent.decide(row.features)
-        row.numbered = decision.number
+        decision = agent.decide(row.offered)
+        row.number = decision.number
         _check_same(row, decision)
         if own is not None:
             inverse[own.place] = current
@@ -155,12 +159,12 @@ def _inverse_sigmas(events: Any, asked: Mapping[str, Asked], agent: Agent) -> Fl
     return inverse
 
 
-def _check_same(row: Row, decision: Decision) -> None:
-    logged = row.values["probabilities"]
+def _check_same(row: Decision, decision: Decision) -> None:
+    assert row.probabilities is not None  # NaN where the log has none
     assert decision.probabilities is not None  # a bandit's agent gives them
-    if logged is None or not np.allclose(decision.probabilities, logged, rtol=0, atol=CLOSE):
+    if not np.allclose(decision.probabilities, row.probabilities, rtol=0, atol=CLOSE):
         raise ArgumentError(
             "logger",
             "must be made as the bandit of the log was, and the log must have all its decisions and rewards: the "
-            f"probabilities of event_id {row.values['event_id']!r} differ",
+            f"probabilities of event_id {row.event_id!r} differ",
         )

@@ -1,5 +1,6 @@
 """A log as arrays, a block of rows at a time, so that memory does not grow with the features of a log."""
 
+import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,13 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from solid_bandits import _check, logs
-from solid_bandits._check import ArgumentError
-from solid_bandits._files import first_line
-from solid_bandits._types import Bools, Floats, Ints
+from solid_bandits import logs
+from solid_bandits._internal import checks
+from solid_bandits._internal.checks import ArgumentError
+from solid_bandits._internal.files import first_line
+from solid_bandits._internal.types import Bools, Floats, Ints
+from solid_bandits.features.design import Design
+from solid_bandits.live.tables import is_store, read_log
 from solid_bandits.logs.files import DSJSON, GROUP
-from solid_bandits.logs.foreign import as_log
-from solid_bandits.logs.schema import COLUMNS, check_rows, typed
+from solid_bandits.logs.foreign import from_table
+from solid_bandits.logs.named import Raw, declared, named_rows, taken, told
+from solid_bandits.logs.schema import COLUMNS, check_one_run, check_rows, is_simulated, typed
 
 BLOCK = GROUP
 NEEDED = [
@@ -24,6 +29,7 @@ NEEDED = [
     "arms",
     "features",
     "context",
+    "arm_features",
     "probabilities",
     "arm",
     "probability",
@@ -39,23 +45,33 @@ class Rows(NamedTuple):
     names: list[str]
     """All arms of the log so far, by their codes."""
     codes: Ints
-    """Of the arms on offer, shape (rows, arms)."""
+    """Codes of the arms on offer, shape (rows, arms)."""
     counts: Ints
-    """How many are on offer, shape (rows,)."""
+    """Numbers of arms on offer, shape (rows,)."""
     mask: Bools
     """Shape (rows, arms)."""
     place: Ints
-    """Of the chosen arm, shape (rows,)."""
+    """Places of the chosen arms among those on offer, shape (rows,)."""
     propensity: Floats
-    """Its probability, shape (rows,); nan where it is unknown."""
+    """Probabilities of the chosen arms, shape (rows,); nan where unknown."""
     probabilities: Floats | None
-    """Of all arms, shape (rows, arms), where they are known in every row."""
+    """Probabilities of all arms, shape (rows, arms), if they are known in every row."""
     reward: Floats
     """Shape (rows,)."""
     features: Floats | None
-    """Of the arms, shape (rows, arms, dim)."""
+    """Features of the arms, shape (rows, arms, dim)."""
     context: Floats | None
-    """Shared by the arms, shape (rows, dim)."""
+    """Contexts that the arms share, shape (rows, dim)."""
+    events: pl.Series | None = None
+    """Their ids."""
+    named: list[Raw] | None = None
+    """What was said by name, where that is what the log has."""
+
+    def shown(self, row: int) -> Any:
+        """The part of a row that functions see: the features of the arms on offer, or the context by names, or None."""
+        if self.features is not None:
+            return self.features[row, : self.counts[row]]
+        return None if self.named is None else self.named[row][0]
 
 
 class Reader:
@@ -65,7 +81,7 @@ class Reader:
     A Parquet file of a log that is in order is read in blocks; one that is not is read whole, to be sorted.
 
     Args:
-        source: a log as a table, a file or directory of one, or a `Bandit`; or a table from elsewhere.
+        source: a log as a table, a file of one, the store of a bandit, or a `Bandit`; or a table from elsewhere.
         columns: see `logs.from_table`.
         context: see `logs.from_table`.
         missing_reward: what a decision without a reward is taken to have earned; None leaves it out.
@@ -75,7 +91,7 @@ class Reader:
         self,
         source: Any,
         columns: Mapping[str, str] | None = None,
-        context: Sequence[str] = (),
+        context: Sequence[str] | Mapping[str, str | None] = (),
         missing_reward: float | None = None,
     ) -> None:
         self.missing_reward = missing_reward
@@ -88,13 +104,33 @@ class Reader:
         if isinstance(source, str | os.PathLike):
             self._open(Path(source), columns, context)
         elif isinstance(source, pl.Series | np.ndarray):  # they have a logarithm of this name
-            raise ArgumentError("log", f"must be a log, a table or a file, got {_check.short(source)}")
+            raise ArgumentError("log", f"must be a log, a table or a file, got {checks.short(source)}")
         elif hasattr(source, "log") and callable(source.log):
             self._table = logs.schema.check_log(source.log())
         else:
-            self._table = _as_log(source, columns, context)
+            self._table = from_table(source, columns, context)
         if self._table is not None:
             self._sort(self._table)
+        self._design = self._named_design()
+        """Of a log that has names instead of features, in the coordinates after its last row."""
+
+    def _named_design(self) -> Design | None:
+        """Return the design of a log whose first row has names and no features; None of any other."""
+        if not self.height:
+            return None
+        lazy = pl.scan_parquet(self._path) if self._table is None else self._table.lazy()  # type: ignore[arg-type]
+        features, *names = lazy.select("features", "context", "arm_features").head(1).collect().row(0)
+        if features is not None or names == [None, None]:
+            return None
+
+        def rows() -> Iterator[Raw]:
+            for start in range(0, self.height, BLOCK):
+                part = self._slice(start)
+                if part["context"].null_count() and part["arm_features"].null_count():
+                    raise ArgumentError("log", "must have a context in every row, or in none")
+                yield from named_rows(part, start)
+
+        return taken(rows(), declared(rows()))
 
     def _sort(self, table: pl.DataFrame) -> None:
         self.height = table.height
@@ -106,43 +142,41 @@ class Reader:
         self._numbers = numbered["__row"].to_numpy().astype(np.int64)
         self._table = numbered.drop("__row")
 
-    def _open(self, path: Path, columns: Mapping[str, str] | None, context: Sequence[str]) -> None:
-        if path.is_dir() or path.suffix in DSJSON:
-            self._table = logs.read(path)
+    def _open(
+        self, path: Path, columns: Mapping[str, str] | None, context: Sequence[str] | Mapping[str, str | None]
+    ) -> None:
+        if path.suffix.lower() in DSJSON or is_store(path):
+            self._table = read_log(path)
             return
         table: pl.DataFrame | None = None
         with _readable(path):
-            if path.suffix == ".csv":
-                table = pl.read_csv(path)
-            elif set(pl.scan_parquet(path).collect_schema()) != set(COLUMNS) or columns:
+            if path.suffix.lower() == ".csv":
+                table = read_table(path)
+            elif not set(names := pl.scan_parquet(path).collect_schema()) >= set(COLUMNS) or columns:
                 table = pl.read_parquet(path)
             else:
+                if is_simulated(names):
+                    check_one_run(pl.scan_parquet(path).select("policy", "run").unique().collect())
                 order = pl.scan_parquet(path).select("sequence").collect()["sequence"]
                 if not order.is_sorted(nulls_last=True):
                     table = pl.read_parquet(path)
                 self._path, self.height = path, len(order)
         if table is not None:
-            self._path, self._table = None, _as_log(table, columns, context)
+            self._path, self._table = None, from_table(table, columns, context)
 
     def table(self) -> pl.DataFrame:
-        """The whole log, in the order of its decisions."""
-        if self._table is not None:
-            return self._table
-        assert self._path is not None
-        return logs.read(self._path)
+        """The whole log, in the order of its decisions; kept, so that it is not read again."""
+        if self._table is None:
+            assert self._path is not None
+            self._table = logs.read(self._path)
+        return self._table
 
-    def numbers(self) -> Ints:
-        """The row numbers of `table`, in what was given."""
-        return np.arange(self.height) if self._numbers is None else self._numbers
-
-    def rewarded(self) -> pl.Series:
-        """The event ids of the rows with rewards."""
-        if self._table is not None:
-            return self._table.filter(pl.col("reward").is_not_null())["event_id"]
-        assert self._path is not None
-        with _readable(self._path):
-            found = pl.scan_parquet(self._path).filter(pl.col("reward").is_not_null()).select("event_id")
-            return found.collect()["event_id"]
+    def part(self, start: int, length: int, missing_reward: float | None = None) -> "Reader":
+        """A reader of some of the rows, which are not checked again; they are numbered from 0."""
+        found = copy.copy(self)
+        found._table, found._numbers, found._codes = self.table().slice(start, BLOCK), None, {}
+        found.height, found.left_out, found.missing_reward = found._table.height, 0, missing_reward
+        return found
 
     def blocks(self) -> Iterator[Rows]:
         """Blocks of at most `BLOCK` rows with rewards."""
@@ -191,7 +225,20 @@ class Reader:
             propensity = np.where(
                 np.isnan(propensity), probabilities[np.arange(len(place)), place], propensity
             )
-        features = _cube(table["features"], mask)
+        features: Floats | None = None
+        context: Floats | None = None
+        named = None
+        described = _described(table["features"])
+        if self._design is not None:
+            named = list(named_rows(table))
+            rows = [self._design.encode(told(self._design, row)) for row in named]
+            if self._design.blocked:  # models have a constant of their own
+                context = np.array([one[0, 2:] for one in rows])
+            else:
+                described = np.concatenate(rows)
+        if described is not None:
+            features = np.zeros((*mask.shape, described.shape[1]))
+            features[mask] = described
         return Rows(
             where=index,
             names=list(self._codes),
@@ -203,8 +250,16 @@ class Reader:
             probabilities=probabilities,
             reward=table["reward"].to_numpy(),
             features=features,
-            context=_matrix(table["context"], features is None),
+            context=context,
+            events=table["event_id"],
+            named=named,
         )
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """A CSV or Parquet file as it is."""
+    with _readable(path):
+        return pl.read_csv(path) if path.suffix.lower() == ".csv" else pl.read_parquet(path)
 
 
 @contextmanager
@@ -217,13 +272,6 @@ def _readable(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _as_log(source: Any, columns: Mapping[str, str] | None, context: Sequence[str]) -> pl.DataFrame:
-    """A log whose rows are those of the source, in its order."""
-    if isinstance(source, pl.DataFrame) and set(source.columns) == set(COLUMNS) and not columns:
-        return logs.schema.check_log(source)
-    return as_log(source, columns, context)[0]
-
-
 def _padded(lists: pl.Series, mask: Bools) -> Floats | None:
     """Lists, one per row, as an array with zeros beyond their ends; None where one is missing."""
     if lists.null_count():
@@ -233,27 +281,16 @@ def _padded(lists: pl.Series, mask: Bools) -> Floats | None:
     return values
 
 
-def _cube(lists: pl.Series, mask: Bools) -> Floats | None:
-    if lists.null_count():
-        if lists.null_count() < len(lists):
+def _described(lists: pl.Series) -> Floats | None:
+    """Features of the arms of each row as an array, shape (arms of all rows, dim); None where there are none."""
+    missing = lists.null_count()
+    if missing:
+        if missing < len(lists):
             raise ArgumentError("log", "must have features in every row, or in none")
         return None
     rows = lists.explode()
     widths = rows.list.len().unique().to_list()
     if len(widths) != 1 or not widths[0]:
         raise ArgumentError("log", f"must have features of one dimension, got {widths}")
-    values = np.zeros((*mask.shape, widths[0]))
-    values[mask] = rows.explode().to_numpy().reshape(-1, widths[0])
-    return values
-
-
-def _matrix(lists: pl.Series, needed: bool) -> Floats | None:
-    if lists.null_count():
-        if needed and lists.null_count() < len(lists):
-            raise ArgumentError("log", "must have a context in every row, or in none")
-        return None
-    widths = lists.list.len().unique().to_list()
-    if len(widths) != 1 or not widths[0]:
-        raise ArgumentError("log", f"must have contexts of one dimension, got {widths}")
-    found: Floats = lists.explode().to_numpy().reshape(-1, widths[0]).astype(np.float64)
+    found: Floats = rows.explode().to_numpy().reshape(-1, widths[0])
     return found

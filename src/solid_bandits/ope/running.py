@@ -1,4 +1,4 @@
-"""What a logger earns beside what uniform and Greedy choices would have earned, kept up as its log grows.
+"""Running values of a logger beside those of uniform and Greedy choices, updated as its log grows.
 
 Nothing is read again: a row with its reward is taken in once. With g the logger's probabilities in the row, a its arm
 and r the reward, the term of a policy π is the doubly robust one,
@@ -17,56 +17,56 @@ asymptotic confidence sequences" (arXiv 2103.06476), by a Gaussian mixture: afte
 with the ρ that makes them narrowest at `NARROWEST` rows. What they hold is the mean, over the rows so far, of the
 expected value given the past: it may change from row to row, and no row need be like another. They are asymptotic, and
 values that are 0 but for a few rare ones are not yet normal in the mean: an interval is given from `FEWEST` values on,
-and where there are more than 25 times the squared skewness (Cochran's rule), which for a click rate is 25 clicks.
+and where there are more than 25 times the squared skewness (Cochran's rule), which for a click rate is 25 clicks. The
+skewness of a sample says nothing of clicks that have not happened yet on arms that are rarely played, so the values of
+uniform and Greedy need `ENOUGH` effective rewards besides.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._compile import jit, jit_apart
-from solid_bandits._types import Floats, Ints, Plain
-from solid_bandits.ope.models import RIDGE, walk
+from solid_bandits._internal import checks
+from solid_bandits._internal.compiling import jit, jit_apart, jit_part
+from solid_bandits._internal.types import Floats, Ints, Plain
+from solid_bandits.ope.models import RIDGE, predict_in_order
+from solid_bandits.statistics.estimate import UNKNOWN, Estimate
 
 NARROWEST = 2000
 FEWEST = 30
 SKEWED = 25.0
 """Values that an interval needs, and how many for each unit of their squared skewness."""
+ENOUGH = 25
+"""Effective rewards that the value of another policy needs for its interval (studies/off_policy/rare_rewards.py)."""
 RAREST = 1e-9
 """A probability below is taken for 0: what it weighs would be all there is."""
 SERIES = ("policy", "uniform", "greedy", "over_uniform", "over_greedy")
-"""What has a mean: three values per decision, and how far the policy that runs is ahead of the others."""
+"""The series with a running mean: three values per decision, and the lead of the running policy over the others."""
 MOMENTS = 4
 """Columns of the moments: how many values, their mean, and the sums of squares and cubes around it."""
+SUMS = 6
+"""Columns of the sums for effective rewards: of w, w², w r, w² r, w² r² and Σ_a π(a)² / g(a), r measured from the first
+reward."""
 
 
-class Mean(NamedTuple):
-    """A mean with its interval, where there is one."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-def mean_of(moments: Floats, level: float = 0.95) -> Mean:
+def mean_of(moments: Floats, level: float = 0.95) -> Estimate:
     """The mean of so many values, with an interval that holds at all times at once."""
     count, mean, squares, cubes = moments.tolist()
     if count == 0:
-        return Mean(None, None, None)
+        return UNKNOWN
     if count < FEWEST or squares <= 0:
-        return Mean(mean, None, None)
+        return Estimate(mean)
     spread = math.sqrt(squares / (count - 1))
     skewness = cubes / count / spread**3
     if count <= SKEWED * skewness**2:
-        return Mean(mean, None, None)
+        return Estimate(mean)
     half = spread * half_width(count, 1 - level)
-    return Mean(mean, mean - half, mean + half)
+    return Estimate(mean, mean - half, mean + half)
 
 
 def half_width(count: float, tail: float) -> float:
-    """Of the mean of so many values of variance 1, at all times at once."""
+    """Half the width of the interval of a mean of so many values of variance 1, at all times at once."""
     best = 0.0  # n ρ² at `NARROWEST`: where the derivative by it is 0, x = log((1 + x) / α²)
     for _ in range(30):
         best = math.log1p(best) - 2 * math.log(tail)
@@ -82,19 +82,62 @@ class Running:
     """
 
     def __init__(self, dim: int) -> None:
-        width = _check.integer("dim", dim, least=1) + 1
+        width = checks.integer("dim", dim, least=1) + 1
         self._triangle = np.eye(width)[None]
         self._weights = np.full((1, width), RIDGE)
         self._goals = np.zeros((1, width))
         self.moments = np.zeros((len(SERIES), MOMENTS))
-        """Of the series, shape (series, 4)."""
+        """The moments of the series, shape (series, 4)."""
         self.unsupported = np.zeros(2, dtype=np.int64)
         """Rows whose offer the logger could not have answered as uniform, and as Greedy, would."""
+        self._sums = np.zeros((2, SUMS))
+        self._ends = np.zeros(3)
 
     @property
     def rows(self) -> int:
-        """How many were taken in."""
+        """Number of rows so far."""
         return int(self.moments[0, 0])
+
+    @property
+    def effective_rewards(self) -> tuple[float, float]:
+        """The effective rewards of uniform and of Greedy, as `diagnostics.effective_rewards` counts them."""
+        first, low, high = self._ends
+        count, mean, spread, _ = self.moments[0]
+        weights, squares, rewards, crossed, powers, second = self._sums.T
+        least = np.full(2, np.inf)
+        for base, sign in ((low, 1.0), (high, -1.0)):  # u = r - low, then high - r
+            total = sign * (rewards - base * weights)
+            power = powers - 2 * base * crossed + base**2 * squares
+            plain = count * (mean - first - base) ** 2
+            share = plain / (spread / count + plain / count) if high > low else 0.0
+            least = np.minimum(least, np.divide(total**2, power, out=np.zeros(2), where=power > 0))
+            least = np.minimum(least, np.divide(share * count, second, out=np.zeros(2), where=second > 0))
+        return float(least[0]), float(least[1])
+
+    def notes(self) -> list[str]:
+        """Why values that are known have no interval."""
+        known = zip(("uniform choices", "Greedy"), self.effective_rewards, self.unsupported, strict=True)
+        few = [f"{name} ({count:.0f})" for name, count, missing in known if count < ENOUGH and not missing]
+        if not few or self.rows < FEWEST:
+            return []
+        return [
+            f"No intervals for {' and '.join(few)}: fewer than {ENOUGH} effective rewards are too few for these. "
+            "An evaluation of the log has bounds that hold (anytime)."
+        ]
+
+    def values(self, level: float) -> dict[str, Estimate]:
+        """By the names of `SERIES`; without a value where the logger could not have answered, and without an interval
+        where there are too few effective rewards.
+        """
+        found = {name: mean_of(moments, level) for name, moments in zip(SERIES, self.moments, strict=True)}
+        enough = [count >= ENOUGH for count in self.effective_rewards]
+        for name, supported, known in zip(("uniform", "greedy"), self.unsupported == 0, enough, strict=True):
+            for series in (name, f"over_{name}"):
+                if not supported:
+                    found[series] = UNKNOWN
+                elif not known:
+                    found[series] = Estimate(found[series].value)
+        return found
 
     def add(
         self, features: list[Floats], probabilities: list[Floats], places: list[int], rewards: list[float]
@@ -110,33 +153,35 @@ class Running:
             described[row, : counts[row]] = offer
             given[row, : counts[row]] = chances
         place, reward = np.array(places), np.array(rewards, dtype=np.float64)
-        expected, nothing = np.zeros(shape), np.zeros(shape)
-        model = (self._triangle, self._weights, self._goals, np.zeros_like(self._goals))
-        codes = np.zeros(shape, dtype=np.int64)
-        walk(*model, described, codes, counts, place, reward, nothing, expected, False)
-        compare(expected, given, counts, place, reward, self.moments, self.unsupported)
+        expected, codes = np.zeros(shape), np.zeros(shape, dtype=np.int64)
+        model = (self._triangle, self._weights, self._goals)
+        predict_in_order(*model, described, codes, counts, place, reward, expected, False)
+        if not self.rows:
+            self._ends[0] = reward[0]
+        shifted = reward - self._ends[0]
+        self._ends[1:] = min(self._ends[1], shifted.min()), max(self._ends[2], shifted.max())
+        compare(expected, given, counts, place, reward, shifted, self.moments, self.unsupported, self._sums)
+
+    def _arrays(self) -> dict[str, Any]:
+        return {
+            "triangle": self._triangle[0],
+            "weights": self._weights[0],
+            "goals": self._goals[0],
+            "moments": self.moments,
+            "unsupported": self.unsupported,
+            "sums": self._sums,
+            "ends": self._ends,
+        }
 
     def state(self) -> Plain:
         """All of it, as plain numbers."""
-        return {
-            "triangle": self._triangle[0].tolist(),
-            "weights": self._weights[0].tolist(),
-            "goals": self._goals[0].tolist(),
-            "moments": self.moments.tolist(),
-            "unsupported": self.unsupported.tolist(),
-        }
+        return {name: array.tolist() for name, array in self._arrays().items()}
 
     @classmethod
     def restored(cls, dim: int, plain: Plain) -> "Running":
-        """What `state` described; it goes on exactly."""
+        """The object that `state` described; it goes on exactly."""
         found = cls(dim)
-        for name, array in (
-            ("triangle", found._triangle[0]),
-            ("weights", found._weights[0]),
-            ("goals", found._goals[0]),
-            ("moments", found.moments),
-            ("unsupported", found.unsupported),
-        ):
+        for name, array in found._arrays().items():
             values = np.array(plain[name], dtype=array.dtype)
             if values.shape != array.shape or not np.isfinite(values).all():
                 raise ValueError(f"{name} must be finite numbers of shape {array.shape}, got {values.shape}")
@@ -151,13 +196,15 @@ def compare(
     counts: Ints,
     place: Ints,
     reward: Floats,
+    shifted: Floats,
     moments: Floats,
     unsupported: Ints,
+    sums: Floats,
 ) -> None:
-    """Add the terms of each row to the moments, in the order of `SERIES`."""
+    """Add the terms of each row to the moments, in the order of `SERIES`, and its weights to the sums."""
     for i in range(counts.shape[0]):
         arms = counts[i]
-        take(moments, 0, reward[i])
+        add_value(moments, 0, reward[i])
         total, best, least = 0.0, 0, 1.0
         for k in range(arms):
             total += expected[i, k]
@@ -174,21 +221,37 @@ def compare(
         residual = (reward[i] - expected[i, chosen]) / given[i, chosen]
         uniform = (total + residual) / arms
         greedy = expected[i, best] + (residual if chosen == best else 0.0)
-        take(moments, 1, uniform)
-        take(moments, 2, greedy)
-        take(moments, 3, reward[i] - uniform)
-        take(moments, 4, reward[i] - greedy)
+        add_value(moments, 1, uniform)
+        add_value(moments, 2, greedy)
+        add_value(moments, 3, reward[i] - uniform)
+        add_value(moments, 4, reward[i] - greedy)
+        weight = 1.0 / given[i, chosen]
+        add_weight(sums[0], weight / arms, shifted[i])
+        add_weight(sums[1], weight if chosen == best else 0.0, shifted[i])
+        sums[1, 5] += 1.0 / max(given[i, best], RAREST)
+        for k in range(arms):
+            sums[0, 5] += 1.0 / max(given[i, k], RAREST) / arms**2
+
+
+@jit_part
+def add_weight(sums: Floats, weight: float, reward: float) -> None:
+    """Add a row to the first of the sums."""
+    sums[0] += weight
+    sums[1] += weight * weight
+    sums[2] += weight * reward
+    sums[3] += weight * weight * reward
+    sums[4] += (weight * reward) ** 2
 
 
 @jit_apart
-def take_all(moments: Floats, rows: Ints, values: Floats) -> None:
+def add_values(moments: Floats, rows: Ints, values: Floats) -> None:
     """One more value for each of some rows of the moments, in this order."""
     for i in range(rows.shape[0]):
-        take(moments, rows[i], values[i])
+        add_value(moments, rows[i], values[i])
 
 
 @jit
-def take(moments: Floats, row: int, value: float) -> None:
+def add_value(moments: Floats, row: int, value: float) -> None:
     """One more value (Welford; Pébay 2008 for the cubes)."""
     count = moments[row, 0] + 1.0
     step = value - moments[row, 1]

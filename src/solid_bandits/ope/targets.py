@@ -1,5 +1,6 @@
 """Policies to be evaluated: each gives the probabilities of the arms of every row, and does not learn from it."""
 
+import copy
 import inspect
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
@@ -7,25 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from solid_bandits._check import ArgumentError, short
-from solid_bandits._types import Floats
-from solid_bandits.agent import Agent
+from solid_bandits._internal.checks import ArgumentError, short
+from solid_bandits._internal.types import Floats, Ints
+from solid_bandits.core.agent import Agent
+from solid_bandits.features.design import Design
 from solid_bandits.live.bandit import Bandit
+from solid_bandits.logs.named import told
 from solid_bandits.ope.rows import Rows
 
 SLACK = 1e-6
-"""By which probabilities may miss a sum of 1."""
+"""Tolerance on the sum of probabilities."""
 
 
-class Target:
-    """A policy as `evaluate` asks it: from rows to probabilities, shape (rows, arms)."""
+class Target(NamedTuple):
+    """A policy as `evaluate` asks it."""
 
-    def __init__(self, function: Callable[[Rows], Floats]) -> None:
-        self._function = function
-
-    def __call__(self, rows: Rows) -> Floats:
-        """The probabilities of the arms of every row."""
-        return self._function(rows)
+    probabilities: Callable[[Rows], Floats]
+    """The probabilities of the arms of every row, shape (rows, arms)."""
+    learnt: Collection[str] = ()
+    """The ids of the events that it is known to have learnt from."""
 
 
 def uniform() -> Target:
@@ -63,22 +64,8 @@ def always(arm: str) -> Target:
     return Target(target)
 
 
-class Loaded(NamedTuple):
-    """An agent and the ids of the events that it is known to have learnt from."""
-
-    agent: Agent
-    learnt: Collection[str]
-
-
-def learnt_events(policy: Any) -> Collection[str]:
-    """The ids of the events that a policy is known to have learnt from; a bandit knows those that it remembers."""
-    if isinstance(policy, Bandit):
-        return [record.event_id for record in policy._memory if record.reward is not None]
-    return policy.learnt if isinstance(policy, Loaded) else ()
-
-
-def as_target(policy: Any, rows: int | None = None) -> Target:
-    """What `evaluate` takes for a policy, as a target; `rows` is the height of the log, where it is known."""
+def as_target(policy: Any, rows: int | None = None, log: Any = None) -> Target:
+    """The target that an argument of `evaluate` stands for; `rows` is the height of the log, where it is known."""
     if isinstance(policy, Target):
         return policy
     if isinstance(policy, str):
@@ -88,12 +75,16 @@ def as_target(policy: Any, rows: int | None = None) -> Target:
         if kind == "always" and name:
             return always(name)
         raise ArgumentError("policy", f"must be uniform or always:ARM where it is text, got {policy!r}")
-    agent = getattr(policy, "agent", policy)  # of a Bandit
+    agent = getattr(policy, "agent", policy)
     if isinstance(agent, Agent):
-        return _frozen(agent)
+        # A bandit knows those events that it remembers.
+        owner = log if isinstance(log, Bandit) and policy is log.agent else policy
+        memory = owner._remembered if isinstance(owner, Bandit) else ()
+        design = getattr(policy, "design", None)
+        return frozen(agent, {record.event_id for record in memory if record.reward is not None}, design)
     if isinstance(policy, np.ndarray | pl.Series | list | tuple):
         check_lists("policy", policy, rows)
-        return _given(policy)
+        return Target(lambda rows: by_row("policy", "probabilities", policy, rows))
     if callable(policy):
         return _function(policy)
     raise ArgumentError(
@@ -122,9 +113,9 @@ def check_lists(name: str, lists: Any, rows: int | None) -> None:
         )
 
 
-def checked(target: Callable[[Rows], Floats], rows: Rows) -> Floats:
-    """The target's probabilities, if they are some."""
-    found = np.asarray(target(rows), dtype=np.float64)
+def checked(target: Target, rows: Rows) -> Floats:
+    """The target's probabilities, checked."""
+    found = np.asarray(target.probabilities(rows), dtype=np.float64)
     if found.shape != rows.mask.shape:
         raise ArgumentError(
             "policy", f"must give probabilities of shape {rows.mask.shape}, got {found.shape}"
@@ -145,17 +136,18 @@ def checked(target: Callable[[Rows], Floats], rows: Rows) -> Floats:
     return found
 
 
-def _frozen(agent: Agent) -> Target:
-    """An agent as it is; what it gives is its probabilities of the next decision."""
+def frozen(agent: Agent, learnt: Collection[str] = (), design: Design | None = None) -> Target:
+    """An agent as it is: its probabilities for the next decision. With a design, by what the log has by name."""
 
     def target(rows: Rows) -> Floats:
-        if rows.features is None:
+        features = rows.features if design is None else _encoded(design, rows)
+        if features is None:
             raise ArgumentError("log", "must have features to evaluate an agent by it")
-        if rows.features.shape[2] != agent.dim:
+        if features.shape[2] != agent.dim:
             raise ArgumentError(
-                "policy", f"must be an agent of dim {rows.features.shape[2]} as the log is, got {agent.dim}"
+                "policy", f"must be an agent of dim {features.shape[2]} as the log is, got {agent.dim}"
             )
-        found = agent.probabilities_many(rows.features, rows.counts, rows.mask)
+        found = agent.probabilities_many(features, rows.counts, rows.mask)
         if found is None:
             raise ArgumentError(
                 "policy",
@@ -163,56 +155,63 @@ def _frozen(agent: Agent) -> Target:
             )
         return found
 
-    return Target(target)
+    return Target(target, learnt)
 
 
-def _given(values: Any) -> Target:
-    """Probabilities that were computed before, one list per row of the log."""
-    return Target(lambda rows: by_row("policy", "probabilities", values, rows))
-
-
-def by_row(name: str, what: str, values: Any, rows: Rows) -> Floats:
-    """The numbers that were given for the arms of each row, found by the rows' numbers; zeros beyond their arms."""
-    found: Floats = np.zeros(rows.mask.shape)
-    if isinstance(values, pl.Series):
-        own = (values.arr.to_list() if isinstance(values.dtype, pl.Array) else values).gather(rows.where)
-        lengths = own.list.len().fill_null(0).to_numpy()
-        if not np.array_equal(lengths, rows.counts):
-            row = int(np.flatnonzero(lengths != rows.counts)[0])
-            raise _wrong(name, what, rows, row, own[row])
-        found[rows.mask] = own.explode().cast(pl.Float64).fill_null(np.nan).to_numpy()
-        return found
-    if isinstance(values, np.ndarray) and values.ndim == 2:
-        taken: Any = np.asarray(values[rows.where], dtype=np.float64)
-        width = min(taken.shape[-1], rows.mask.shape[-1])
-        found[:, :width] = taken[:, :width]
-        # A rectangle may be wider than a row's arms, by zeros.
-        beyond = taken[:, width:].any(axis=1) | np.where(rows.mask, 0.0, found).any(axis=1)
-        bad = beyond | (rows.counts > width)
-        if bad.any():
-            row = int(bad.argmax())
-            raise _wrong(name, what, rows, row, taken[row])
-        return found
-    for row, (place, count) in enumerate(zip(rows.where, rows.counts, strict=True)):
-        listed: Any = values[place] if place < len(values) else ()
-        try:
-            numbers = np.asarray(listed, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise _wrong(name, what, rows, row, listed) from None
-        if numbers.ndim != 1 or len(numbers) < count or np.any(numbers[count:]):
-            raise _wrong(name, what, rows, row, listed)
-        found[row, :count] = numbers[:count]
+def _encoded(design: Design, rows: Rows) -> Floats:
+    """What a design makes of the named values of some rows; arms that were removed since are there again."""
+    if rows.named is None:
+        raise ArgumentError("log", "must have named values to evaluate a bandit that decides by them")
+    every = copy.copy(design)
+    every.removed = set()
+    width = design.dim + design.blocked
+    found = np.zeros((*rows.mask.shape, width))
+    for row, count in enumerate(rows.counts):
+        found[row, :count] = every.encode(told(every, rows.named[row]))
     return found
 
 
-def _wrong(name: str, what: str, rows: Rows, row: int, got: Any) -> ArgumentError:
-    shown = (
-        got.to_list() if isinstance(got, pl.Series) else got.tolist() if isinstance(got, np.ndarray) else got
-    )
-    return ArgumentError(
-        name,
-        f"must have {rows.counts[row]} {what} in row {rows.where[row]}, one for each arm, got {short(shown)}",
-    )
+def by_row(name: str, what: str, values: Any, rows: Rows) -> Floats:
+    """The numbers that were given for the arms of each row, found by the rows' numbers; zeros beyond their arms.
+
+    Lists may be longer than a row has arms, by zeros.
+    """
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        given = np.asarray(values[rows.where], dtype=np.float64)
+        lengths = np.full(len(given), given.shape[1])
+    else:
+        flat, lengths = _flat(values, rows.where)
+        given = np.zeros((len(lengths), lengths.max()))
+        given[np.arange(lengths.max()) < lengths[:, None]] = flat
+    width = rows.mask.shape[1]
+    given = np.pad(given, ((0, 0), (0, max(width - given.shape[1], 0))))
+    beyond = np.arange(given.shape[1]) >= rows.counts[:, None]
+    bad = (lengths < rows.counts) | np.where(beyond, given, 0.0).any(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        got = values[int(rows.where[row])]
+        shown = got if got is None or isinstance(got, list | tuple) else np.asarray(got).tolist()
+        raise ArgumentError(
+            name,
+            f"must have {rows.counts[row]} {what} in row {rows.where[row]}, one for each arm, got {short(shown)}",
+        )
+    return given[:, :width]
+
+
+def _flat(values: Any, where: Ints) -> tuple[Floats, Ints]:
+    """The numbers of some lists, one after the other, and how many each has; none where a list has other things."""
+    if isinstance(values, pl.Series):
+        own = (values.arr.to_list() if isinstance(values.dtype, pl.Array) else values).gather(where)
+        lengths = own.list.len().fill_null(0).to_numpy().astype(np.int64)
+        return own.filter(lengths > 0).explode().cast(pl.Float64).fill_null(np.nan).to_numpy(), lengths
+    lists = []
+    for place in where:
+        try:
+            one = np.asarray(values[place], dtype=np.float64)
+        except (TypeError, ValueError):
+            one = np.zeros(())
+        lists.append(one if one.ndim == 1 else np.zeros(0))
+    return np.concatenate(lists), np.array([len(one) for one in lists])
 
 
 def _function(policy: Callable[..., Any]) -> Target:
@@ -230,11 +229,9 @@ def _function(policy: Callable[..., Any]) -> Target:
             ) from None
         except ValueError:
             pass  # what is written in another language does not tell
-        given = rows.features if rows.features is not None else rows.context
         for row, count in enumerate(rows.counts):
             names = [rows.names[code] for code in rows.codes[row, :count]]
-            shown = None if given is None else given[row, :count] if rows.features is not None else given[row]
-            answer = np.asarray(policy(shown, names))
+            answer = np.asarray(policy(rows.shown(row), names))
             if answer.dtype.kind not in "biuf":
                 raise ArgumentError("policy", f"must return numbers, got {short(answer.tolist())}")
             if answer.ndim == 0 and answer.dtype.kind in "iu" and 0 <= answer < count:

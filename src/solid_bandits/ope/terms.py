@@ -1,23 +1,24 @@
-"""What all estimators are made of: a handful of numbers per row of the log, whatever the number of features."""
+"""The terms that all estimators are made of: a few numbers per row of the log, whatever the number of features."""
 
-import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from solid_bandits._check import ArgumentError
-from solid_bandits._types import Floats, Ints
+from solid_bandits._internal.checks import ArgumentError
+from solid_bandits._internal.types import Floats, Ints
+from solid_bandits.ope.bounded import Bounding, unit
 from solid_bandits.ope.models import Model
 from solid_bandits.ope.rows import Reader, Rows
-from solid_bandits.ope.targets import checked
+from solid_bandits.ope.targets import Target, checked
 
 LARGEST_WEIGHT = 1e20
 """Beyond it a weight is refused: squares of weights times rewards must stay numbers."""
 
 
 class Terms(NamedTuple):
-    """Per row, shape (rows,)."""
+    """Arrays with one number per row, shape (rows,)."""
 
     weight: Floats
     """w = π(a) / g(a): of the chosen arm, under the policy and under the logger."""
@@ -28,81 +29,98 @@ class Terms(NamedTuple):
     """Σ_a π(a) q(a), what it expected of the policy."""
     second: Floats
     """Σ_a π(a)² / g(a), the mean of w² given the offer; w² where g is known of the chosen arm alone."""
+    third: Floats
+    """Σ_a π(a)³ / g(a)², the mean of w³ given the offer; w³ where g is known of the chosen arm alone."""
     matched: Floats
     """π(a) of the chosen arm."""
     propensity: Floats
     """g(a)."""
     offered: Ints
     """Arms on offer."""
+    outside: Floats
+    """Σ π(a) over arms that the logger gave probability 0; nan where that is not known."""
     lower: Floats
     """The term of the anytime-valid lower bound (`anytime`), rewards on [0, 1]."""
+    lower_slack: Floats
+    """k_t, by how much it may fall below 0."""
     upper: Floats
-    """The same of 1 - reward, for the upper bound."""
+    """The same for the upper bound: of the policy's value times -1."""
+    upper_slack: Floats
+    """k_t, by how much it may fall below -1."""
 
 
 class Found(NamedTuple):
-    """The terms and what is known of all rows together."""
+    """The terms of a target and what is known of all rows together."""
 
     terms: Terms
-    unsupported: float
-    """Mean probability that the policy gives to arms that the logger never chose; nan where that is not known."""
-    unsupported_rows: int
     left_out: int
+    """Rows without a reward."""
+    learnt: int
+    """Rows whose rewards the policy is known to have learnt from."""
     direct: float
     """The direct method's value."""
 
 
-def slack(step: Floats) -> Floats:
-    """k_t = √t / 4: by how much a term of the anytime-valid bounds may fall below 0. Chosen before the log is seen."""
-    return np.sqrt(step) / 4
+def dr_terms(terms: Terms, weight: Floats | None = None) -> Floats:
+    """The terms of a doubly robust estimate, with other weights where they are given."""
+    used = terms.weight if weight is None else weight
+    return terms.baseline + used * (terms.reward - terms.expected)
 
 
 def collect(
     reader: Reader,
-    target: Callable[[Rows], Floats],
+    targets: Mapping[str, Target],
     model: Model,
     reward_range: tuple[float, float] | None,
     weighted: bool,
-) -> Found:
-    """Walk through the log once. Without `weighted`, propensities are not asked for: only the direct method is."""
-    blocks: list[Terms] = []
-    missing, rows_seen = 0.0, 0
-    unsupported_rows, known = 0, True
+) -> dict[str, Found]:
+    """Walk through the log once, for all targets by their labels.
+
+    Without `weighted`, propensities are not asked for: only the direct method is. Without a range of rewards, the terms
+    of `anytime` are left out.
+    """
+    blocks: dict[str, list[Terms]] = {label: [] for label in targets}
+    bounding = {label: (Bounding(), Bounding()) for label in targets}
+    learnt = Counter[str]()
+    before = 0
     for rows in reader.blocks():
-        policy = checked(target, rows)
         if weighted:
-            _check_propensities(rows)
-        q = model.predict(rows, policy)
-        blocks.append(_terms(rows, policy, q, reward_range, rows_seen, weighted))
-        rows_seen += len(rows.reward)
-        if rows.probabilities is None:
-            known = False
-        else:
-            outside = (policy * (rows.probabilities <= 0)).sum(axis=1)
-            missing += float(outside.sum())
-            unsupported_rows += int((outside > 0).sum())
-    if not blocks:
+            check_propensities(rows)
+        q = model.predict(rows)
+        for label, target in targets.items():
+            policy = checked(target, rows)
+            model.add_policy(label, rows, policy, q)
+            blocks[label].append(terms_of(rows, policy, q, reward_range, bounding[label], weighted))
+            if target.learnt and rows.events is not None:
+                learnt[label] += int(rows.events.is_in(list(target.learnt)).sum() or 0)
+        before += len(rows.reward)
+    if not before:
         raise ArgumentError("log", "must have rows with a reward, got none")
-    terms = Terms(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-    share = missing / rows_seen if known else math.nan
-    return Found(terms, share, unsupported_rows, reader.left_out, model.direct())
+    return {
+        label: Found(
+            Terms(*(np.concatenate(parts) for parts in zip(*blocks[label], strict=True))),
+            reader.left_out,
+            learnt[label],
+            model.direct(label, before),
+        )
+        for label in targets
+    }
 
 
-def _check_propensities(rows: Rows) -> None:
-    unknown = np.isnan(rows.propensity)
-    if unknown.any():
-        row = int(rows.where[unknown][0])
-        raise ArgumentError(
-            "log",
-            f"cannot answer: the probability of the chosen arm is missing in row {row}; only estimators=['dm'] does "
-            "without",
-        )
-    if not (rows.propensity > 0).all():
-        row = int(rows.where[~(rows.propensity > 0)][0])
-        raise ArgumentError(
-            "log",
-            f"cannot answer: the chosen arm has probability 0 in row {row}; what was logged is not what was played",
-        )
+def check_propensities(rows: Rows) -> None:
+    """Refuse rows without the probability of the chosen arm."""
+    for wrong, complaint in (
+        (
+            np.isnan(rows.propensity),
+            "the probability of the chosen arm is missing in row {}; only estimators=['dm'] does without",
+        ),
+        (
+            ~(rows.propensity > 0),
+            "the chosen arm has probability 0 in row {}; what was logged is not what was played",
+        ),
+    ):
+        if wrong.any():
+            raise ArgumentError("log", f"cannot answer: {complaint.format(rows.where[wrong][0])}")
 
 
 def _check_weights(rows: Rows, policy: Floats, weight: Floats, ratios: Floats | None) -> None:
@@ -122,68 +140,46 @@ def _check_weights(rows: Rows, policy: Floats, weight: Floats, ratios: Floats | 
         )
 
 
-def _terms(
+def terms_of(
     rows: Rows,
     policy: Floats,
     q: Floats,
     reward_range: tuple[float, float] | None,
-    before: int,
+    bounding: tuple[Bounding, Bounding],
     weighted: bool,
 ) -> Terms:
+    """The terms of a policy in some rows, or of the difference of two: of their probabilities, then."""
     every = np.arange(len(rows.reward))
     own, expected = policy[every, rows.place], q[every, rows.place]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # refused below, where weights count
         weight = own / rows.propensity
-        ratios: Any = None
+        second, third = weight**2, np.abs(weight) ** 3
+        outside, ratios = np.full(len(every), np.nan), None
         if rows.probabilities is not None:
             supported = rows.probabilities > 0
             ratios = np.divide(policy, rows.probabilities, out=np.zeros_like(policy), where=supported)
+            second, third = (policy * ratios).sum(axis=1), np.abs(policy * ratios**2).sum(axis=1)
+            outside = np.abs(policy * ~supported).sum(axis=1)
     if weighted:
         _check_weights(rows, policy, weight, ratios)
-    second = weight**2 if ratios is None else (policy * ratios).sum(axis=1)
-    empty = np.zeros(0)
-    lower = upper = empty
+    bounded = [np.zeros(0)] * 4
     if reward_range is not None:
-        step = np.arange(before + 1, before + len(every) + 1, dtype=np.float64)
-        lower = _bounded(rows, policy, weight, ratios, q, reward_range, step, mirrored=False)
-        upper = _bounded(rows, policy, weight, ratios, q, reward_range, step, mirrored=True)
+        scaled, reward = unit(q, reward_range), unit(rows.reward, reward_range)
+        lower, upper = bounding
+        bounded = [*lower.terms(rows, policy, scaled, reward), *upper.terms(rows, -policy, scaled, reward)]
     return Terms(
         weight=weight,
         reward=rows.reward,
         expected=expected,
         baseline=(policy * q).sum(axis=1),
         second=second,
+        third=third,
         matched=own,
         propensity=rows.propensity,
         offered=rows.counts,
-        lower=lower,
-        upper=upper,
+        outside=outside,
+        lower=bounded[0],
+        lower_slack=bounded[1],
+        upper=bounded[2],
+        upper_slack=bounded[3],
     )
-
-
-def _bounded(
-    rows: Rows,
-    policy: Floats,
-    weight: Floats,
-    ratios: Floats | None,
-    q: Floats,
-    reward_range: tuple[float, float],
-    step: Floats,
-    mirrored: bool,
-) -> Floats:
-    """W (r - min(q, k/w)) + Σ_a π(a) min(q(a), k/w(a)) >= -k, of mean the policy's value (2210.10768, Section 2.2).
-
-    Rewards and q are on [0, 1], or mirrored. Where g is known of the chosen arm alone, q is 0.
-    """
-    low, high = reward_range
-    reward = (rows.reward - low) / (high - low)
-    scaled = np.clip((q - low) / (high - low), 0.0, 1.0)
-    if mirrored:
-        reward, scaled = 1 - reward, 1 - scaled
-    if ratios is None:
-        return weight * reward
-    limit = slack(step)[:, None]
-    with np.errstate(divide="ignore", over="ignore"):
-        capped = np.minimum(scaled, np.where(ratios > 0, limit / ratios, np.inf))
-    every = np.arange(len(reward))
-    return weight * (reward - capped[every, rows.place]) + (policy * capped).sum(axis=1)
