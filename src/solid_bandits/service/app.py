@@ -1,25 +1,36 @@
 """The endpoints: who may call them, what they hand to the writer, what they answer."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from json import JSONDecodeError
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import Depends, FastAPI, Path, Query, Request, Response
+from fastapi import Depends, FastAPI, Query, Request, Response
+from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel
 from pydantic_core import from_json
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import FileResponse
 
 from solid_bandits import __version__
-from solid_bandits.service import page, reading
-from solid_bandits.service.answers import failed
+from solid_bandits.live.store import ModelRow, Nodes, Store, StoreError
+from solid_bandits.service import page
+from solid_bandits.service.budgets import table
+from solid_bandits.service.errors import RefusedError, error_response
 from solid_bandits.service.keys import Role
 from solid_bandits.service.limits import BodyLimit
-from solid_bandits.service.refusals import RefusedError, wrong
+from solid_bandits.service.middleware import Middleware
+from solid_bandits.service.model import DELETED_AT_ONCE
+from solid_bandits.service.parameters import check_words
+from solid_bandits.service.parsing import KINDS, SMALL
 from solid_bandits.service.runtime import Service, Settings, facts
 from solid_bandits.service.schemas import (
     NAME_PATTERN,
@@ -40,26 +51,24 @@ from solid_bandits.service.schemas import (
     RewardReceipts,
     RewardsGiven,
 )
-from solid_bandits.service.store import ModelRow, Nodes, Store, StoreError
-from solid_bandits.service.watching import Watched
-from solid_bandits.service.wording import sentence
+from solid_bandits.service.validation_errors import sentence
 from solid_bandits.service.writer import GONE
 
 STATUS_OF = {"learned": 200, "again": 200, "conflict": 409, "late": 409, "unknown": 404}
 REASONS = {
-    400: "the body is no text",
+    400: "the body is not UTF-8",
     401: "no key, or a wrong one",
-    403: "the key's role is too small",
+    403: "insufficient role",
     404: "no such model or event",
     409: "it contradicts what is there",
-    413: "the body is too large",
-    422: "the request cannot be understood",
-    429: "too many requests with this key",
+    413: "the body is too large, or has too many values",
+    422: "invalid request",
+    429: "too many requests, too much or too many at once with this key",
     500: "a fault of the service",
     503: "not now; try again",
-    507: "the disk is full",
+    507: "the disk is full, or there is no room for another model",
 }
-Named = Annotated[str, Path(description="Of the model.", pattern=NAME_PATTERN)]
+Named = Annotated[str, InPath(description="Of the model.", pattern=NAME_PATTERN)]
 After = Annotated[int | None, Query(ge=0, le=2**62, description="Decisions after this sequence number.")]
 Until = Annotated[int | None, Query(ge=0, le=2**62, description="And until this one; null is the last.")]
 PolicyWords = Annotated[
@@ -89,6 +98,7 @@ def make_app(store: Store, nodes: Nodes, settings: Settings | None = None) -> Fa
         title="solid-bandits",
         version=__version__,
         summary="Decisions by contextual linear bandits, with a log that is the truth.",
+        description="What callers may take of the service:\n\n" + table(service.settings),
         docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
         lifespan=lifespan,
@@ -100,15 +110,33 @@ def make_app(store: Store, nodes: Nodes, settings: Settings | None = None) -> Fa
     _add_calls(app, service)
     _add_reports(app, service)
     app.add_middleware(BodyLimit, most=service.settings.largest_body)
-    app.add_middleware(Watched, metrics=service.metrics)
+    app.add_middleware(Middleware, metrics=service.metrics)
     return app
 
 
 class _Parsed(Request):
-    """A request whose JSON is read by pydantic's parser: features are many numbers, and it is four times as fast."""
+    """A request whose JSON is read by pydantic's parser: features are many numbers, and it is four times as fast.
+
+    It has few values (`budgets`), and a large one is read by another process.
+    """
+
+    def __init__(self, request: Request, service: Service, key: str) -> None:
+        super().__init__(request.scope, request.receive)
+        self.state.key = key
+        self._service = service
+        self._read: BaseModel | None = None
+
+    async def read(self) -> None:
+        """Have a large body read, before anything else is done; a refusal where it is not as it must be."""
+        body = await self.body()
+        kind = self.scope["path"].rpartition("/")[2]
+        if len(body) > SMALL and kind in KINDS:
+            self._read = await self._service.parser.parse(kind, body)
 
     async def json(self) -> Any:
         """The body."""
+        if self._read is not None:
+            return self._read
         try:
             return from_json(await self.body())
         except ValueError as error:
@@ -127,12 +155,32 @@ def _guarded(service: Service) -> type[APIRoute]:
 
             async def guarded(request: Request) -> Response:
                 kind, _, key = request.headers.get("authorization", "").partition(" ")
-                await service.admitted(key.strip() if kind.lower() == "bearer" else None, role)
-                return await answer(_Parsed(request.scope, request.receive))
+                row = await service.admitted(key.strip() if kind.lower() == "bearer" else None, role)
+                said = request.headers.get("content-length", "0")
+                if "transfer-encoding" in request.headers or not said.isdecimal():
+                    said = str(service.settings.largest_body)
+                with _closing(int(said)), service.admission.call(row.id, int(said)) as held:
+                    parsed = _Parsed(request, service, row.id)
+                    try:
+                        held.body(await parsed.body(), service.settings.body_values)
+                    except ClientDisconnect:  # nobody is there to take the answer
+                        return error_response(400, "the connection was closed before the body was complete")
+                    await parsed.read()
+                    return await answer(parsed)
 
             return guarded
 
     return Guarded
+
+
+@contextmanager
+def _closing(size: int) -> Iterator[None]:
+    """Within, a refusal of a call with a large body ends the connection: the body is not read for nothing."""
+    try:
+        yield
+    except RefusedError as error:
+        error.close = error.status == 429 and size > SMALL
+        raise
 
 
 def _needs(role: Role) -> dict[str, Any]:
@@ -154,25 +202,28 @@ def _json(content: BaseModel, status: int = 200) -> Response:
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RefusedError)
     async def refused(_: Request, error: RefusedError) -> Response:
-        return failed(error.status, error.message, error.retry_after)
+        answer = error_response(error.status, error.message, error.retry_after)
+        if error.close:
+            answer.headers["connection"] = "close"
+        return answer
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> Response:
-        answer = failed(error.status_code, str(error.detail))
+        answer = error_response(error.status_code, str(error.detail))
         answer.headers.update(error.headers or {})
         return answer
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        return failed(422, sentence(error.errors()))
+        return error_response(422, sentence(error.errors()))
 
     @app.exception_handler(StoreError)
     async def unreadable(_: Request, error: StoreError) -> Response:
-        return failed(503, "the log cannot be read now; try again", retry_after=1)
+        return error_response(503, "the log cannot be read now; try again", retry_after=1)
 
     @app.exception_handler(Exception)
     async def fault(_: Request, error: Exception) -> Response:
-        return failed(500, "this is a fault of the service; its log says more")
+        return error_response(500, "this is a fault of the service; its log says more")
 
 
 def _add_open(app: FastAPI, service: Service) -> None:
@@ -180,13 +231,27 @@ def _add_open(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/health", tags=["service"],
-        responses={503: {"model": Failed, "description": "the service must be started again"}},
+        responses={503: {"model": Failed, "description": "it must be started again, or no write succeeds"}},
     )  # fmt: skip
     async def health() -> Health:
-        """Whether the service can decide and learn: 503 where it must be started again."""
-        if not service.writer.alive:
+        """Whether the service can decide and learn: 503 where it must be started again, or no write succeeds.
+
+        How many models this node leads and follows, how many cannot be used (`GET /metrics` names them), and the
+        seconds since something was last committed.
+        """
+        writer = service.writer
+        if not writer.alive:
             raise RefusedError(503, GONE)
-        return Health(status="ok", version=__version__)
+        if writer.unwritten is not None:
+            raise RefusedError(503, f"no write succeeds: {writer.unwritten}", retry_after=1)
+        return Health(
+            status="ok",
+            version=__version__,
+            leading=service.leading,
+            following=len(service.models) - service.leading,
+            failed=len(writer.loading.failures),
+            commit_age=round(time.monotonic() - writer.committed, 3),
+        )
 
     @app.get("/", include_in_schema=False)
     async def index() -> Response:
@@ -199,7 +264,7 @@ def _add_open(app: FastAPI, service: Service) -> None:
 
 def _file(name: str) -> Response:
     if name not in page.FILES:
-        return failed(404, "there is no such page")
+        return error_response(404, "there is no such page")
     kind, content = page.FILES[name]
     return Response(content, media_type=kind, headers=page.HEADERS)
 
@@ -246,7 +311,9 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         offers = asked.decisions if isinstance(asked, DecisionsAsked) else [asked]
 
         async def work() -> Response:
-            made = await service.writer.do(row, lambda model, moment: model.decide(offers, moment))
+            made = await service.writer.do(
+                row, lambda model, moment: model.decide(offers, moment), key=request.state.key
+            )
             return _json(DecisionsMade.model_construct(decisions=made) if many else made[0])
 
         return await here(request, row, work)
@@ -262,11 +329,13 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         rewards = given.rewards if isinstance(given, RewardsGiven) else [given]
 
         async def work() -> Response:
-            receipts = await service.writer.do(row, lambda model, moment: model.learn(rewards, moment))
+            receipts = await service.writer.do(
+                row, lambda model, moment: model.learn(rewards, moment), key=request.state.key
+            )
             if many:
                 return _json(RewardReceipts.model_construct(rewards=receipts))
             status = STATUS_OF[receipts[0].status]
-            return _json(receipts[0]) if status == 200 else failed(status, receipts[0].message)
+            return _json(receipts[0]) if status == 200 else error_response(status, receipts[0].message)
 
         return await here(request, row, work)
 
@@ -279,8 +348,12 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         row = await service.row(name)
 
         async def work() -> Response:
-            count = await service.writer.do(row, lambda model, moment: model.delete(asked, moment))
-            return _json(Deleted(decisions=count))
+            count, more = 0, True
+            while more:  # a part at a time, so that calls are served in between
+                gone = await service.writer.do(row, lambda model, moment: model.delete(asked, moment))
+                count, more = count + gone, gone == DELETED_AT_ONCE
+            found = Deleted(decisions=count, still_in_files=await service.erased())
+            return Response(found.model_dump_json(exclude_none=True), media_type="application/json")
 
         return await here(request, row, work)
 
@@ -290,19 +363,17 @@ def _add_reports(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/v1/models/{name}/stats", tags=["reports"], **_needs("reader"),
-        responses=_errors(404),
+        response_model=dict[str, Any], responses=_errors(404),
     )  # fmt: skip
-    async def stats(name: Named) -> dict[str, Any]:
+    async def stats(name: Named) -> Response:
         """Rates, arms with their shares and mean rewards, values beside uniform and Greedy, open decisions."""
         row = await service.row(name)
-        return await service.writer.do(
-            row, lambda model, moment: model.facts(moment) | model.stats.answer(moment), reading=True
-        )
+        return Response(await service.stats(row), media_type="application/json")
 
-    async def read(row: ModelRow, after: int | None, until: int | None, work: Callable[[Any], Any]) -> Any:
-        """A table of decisions made and used in a thread, one at a time."""
-        async with service.reading:
-            return await asyncio.to_thread(_read, service.store, row, after, until, work)
+    async def read(row: ModelRow, after: int | None, until: int | None, **asked: Any) -> str:
+        """What another process makes of a part of the log."""
+        request = {"model": row.id, "policy": facts(row).policy, "after": after, "until": until}
+        return await service.reports.ask(request | {"policies": None} | asked)
 
     @app.get(
         "/v1/models/{name}/log", tags=["reports"], **_needs("reader"),
@@ -319,10 +390,17 @@ def _add_reports(app: FastAPI, service: Service) -> None:
         from 1,000,000 at most.
         """
         row = await service.row(name)
-        content = await read(row, after, until, lambda table: reading.as_file(table, format))
+        folder = tempfile.TemporaryDirectory(prefix="solid-bandits-", ignore_cleanup_errors=True)
+        try:
+            path = Path(folder.name) / f"{name}.{format}"
+            await read(row, after, until, format=format, path=str(path))
+        except BaseException:
+            folder.cleanup()
+            raise
         kind = "application/vnd.apache.parquet" if format == "parquet" else "application/x-ndjson"
-        named = f'attachment; filename="{name}.{format}"'
-        return Response(content, media_type=kind, headers={"content-disposition": named})
+        return FileResponse(
+            path, media_type=kind, filename=path.name, background=BackgroundTask(folder.cleanup)
+        )
 
     @app.get(
         "/v1/models/{name}/evaluate", tags=["reports"], **_needs("reader"),
@@ -338,7 +416,9 @@ def _add_reports(app: FastAPI, service: Service) -> None:
         first half of them. From 1,000,000 events at most.
         """
         row = await service.row(name)
-        return await read(row, after, until, lambda table: reading.evaluated(table, policy))
+        check_words(policy)
+        content = await read(row, after, until, policies=policy)
+        return EvaluationAnswer.model_validate_json(content)
 
     @app.get(
         "/metrics", tags=["service"], **_needs("reader"), response_class=Response,
@@ -347,18 +427,3 @@ def _add_reports(app: FastAPI, service: Service) -> None:
     async def metrics() -> Response:
         """Counters and durations, in Prometheus's text format."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def _read(
-    store: Store, row: ModelRow, after: int | None, until: int | None, work: Callable[[Any], Any]
-) -> Any:
-    last = store.last(row.id) if until is None else min(until, store.last(row.id))
-    first = max(last - reading.NEWEST, 0) if after is None else after
-    if last - first > reading.MOST:
-        raise wrong(
-            f"until must be at most {first + reading.MOST}: an answer is from {reading.MOST:,} events at most"
-        )
-    try:
-        return work(reading.table_of(store, row.id, facts(row).policy, first, last))
-    except ValueError as error:
-        raise wrong(str(error)) from None

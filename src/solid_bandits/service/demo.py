@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from solid_bandits._types import Floats
-from solid_bandits.client import Client
+from solid_bandits._internal.signals import handled
+from solid_bandits._internal.types import Floats
+from solid_bandits.client.http import Client
+from solid_bandits.service.keys import FIRST_KEY
 
 LONGEST_END = 60.0
 """Seconds in which the service and each visitor come to an end; the former takes snapshots."""
@@ -116,7 +118,7 @@ def served(data: Path, port: int) -> Iterator[tuple[str, str]]:
         said = [process.stdout.readline().split() for _ in range(2)]
         if len(said[1]) < 3:
             raise SystemExit("the service did not start; what it said is above")
-        yield said[1][-1], said[0][-1]
+        yield said[1][-1], (data / FIRST_KEY).read_text().strip()
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -140,12 +142,8 @@ def interrupted() -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
+    with handled(interrupt, *numbers):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def reader_key(data: Path) -> str:

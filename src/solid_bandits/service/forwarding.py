@@ -7,7 +7,7 @@ import httpx
 from starlette.requests import Request
 from starlette.responses import Response
 
-from solid_bandits.service.answers import failed
+from solid_bandits.service.errors import error_response
 
 HOPS = "x-solid-bandits-hops"
 """How many nodes have handed a request on."""
@@ -32,12 +32,13 @@ async def forward(request: Request, address: str, leader: Callable[[], str | Non
     """
     hops = _hops(request)
     if hops >= MOST_HOPS:
-        return failed(503, "the leader of this model is changing; try again", retry_after=1)
+        return error_response(503, "the leader of this model is changing; try again", retry_after=1)
     headers = {name: request.headers[name] for name in SENT if name in request.headers}
     asking = asyncio.create_task(
         _client(request).request(
             request.method,
-            f"{address.rstrip('/')}{request.url.path}",
+            # Not `request.url`, which is made from what the caller says of the host.
+            address.rstrip("/") + request.scope["path"],
             content=await request.body(),
             headers=headers | {HOPS: str(hops + 1)},
         )
@@ -45,10 +46,10 @@ async def forward(request: Request, address: str, leader: Callable[[], str | Non
     try:
         while not (await asyncio.wait({asking}, timeout=LOOK))[0]:
             if leader() != address:
-                return failed(503, "another node leads this model now; try again", retry_after=1)
+                return error_response(503, "another node leads this model now; try again", retry_after=1)
         answer = asking.result()
     except httpx.HTTPError:
-        return failed(503, "the leader of this model does not answer; try again", retry_after=1)
+        return error_response(503, "the leader of this model does not answer; try again", retry_after=1)
     finally:
         asking.cancel()
     kept = {name: answer.headers[name] for name in RETURNED if name in answer.headers}

@@ -4,13 +4,15 @@ import asyncio
 import hashlib
 import hmac
 import math
+import os
 import secrets
 import time
+from pathlib import Path
 from typing import Literal, get_args
 
-from solid_bandits import _check
+from solid_bandits._internal import checks
 from solid_bandits.live.arguments import now
-from solid_bandits.service.store import KeyRow, Store
+from solid_bandits.live.store import KeyRow, Store
 
 Role = Literal["reader", "writer", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -20,18 +22,42 @@ FRESH = 1.0
 APART = 0.05
 """Seconds between two questions to the store about keys that are not known, at least: anybody may send these."""
 PREFIX = "sb"
+FIRST_KEY = "admin.key"
+"""File of the first key, in the directory of the log."""
 
 
 def create(store: Store, role: str, name: str) -> tuple[str, KeyRow]:
     """Make a key; it is here once, and nowhere again."""
-    _check.choice("role", role, list(ROLES))
+    checks.choice("role", role, list(ROLES))
     if not 0 < len(name) <= 100 or not name.isprintable():
-        raise ValueError(f"name must be 1 to 100 printable signs, got {name!r}")
+        raise ValueError(f"name must be 1 to 100 printable characters, got {name!r}")
     identity = secrets.token_hex(6)
     key = f"{PREFIX}_{identity}_{secrets.token_urlsafe(32)}"
     row = KeyRow(identity, name, role, digest(key), now(), None)
     store.add_key(row)
     return key, row
+
+
+def create_in_file(store: Store, path: Path) -> None:
+    """Make the first admin key and write it to a new file that its owner alone may read.
+
+    Not to standard output, which services' managers keep in logs that many may read; a ValueError where it cannot be.
+    """
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise ValueError(
+            f"key_file must be a new file, got {os.fspath(path)!r} ({error.strerror}); give another with --key-file"
+        ) from None
+    try:
+        key, _ = create(store, "admin", "first")
+        with os.fdopen(file, "w") as written:
+            written.write(f"{key}\n")
+            written.flush()
+            os.fsync(written.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def digest(key: str) -> bytes:

@@ -37,7 +37,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import errors
 
-from solid_bandits.service.postgres import Connection, PostgresStore
+from solid_bandits.live.postgres import Connection, PostgresStore
 
 LOCKS = 0x5B01
 """First half of the keys of advisory locks; the second is the model's number."""
@@ -119,6 +119,10 @@ class Leadership:
     def leader(self, model: int) -> str | None:
         """See `Nodes`."""
         return None if model in self._mine else self._others.get(model)
+
+    def leads(self, model: int) -> bool:
+        """See `Nodes`."""
+        return model in self._mine
 
     def fence(self, model: int) -> int | None:
         """See `Nodes`."""
@@ -234,9 +238,9 @@ class Leadership:
                     ended.add(row.holder)
             elif row.holder is not None:
                 continue
-            self._insist(session, row)
+            self._retry_lock(session, row)
 
-    def _insist(self, session: Connection, row: "_Led") -> None:
+    def _retry_lock(self, session: Connection, row: "_Led") -> None:
         """Try to lead; where a session was ended, as long as that may take."""
         deadline = time.monotonic() + (0.0 if row.holder is None else self.lease / 4)
         while not self._try(session, row.model) and time.monotonic() < deadline:

@@ -1,173 +1,102 @@
-"""Models from the store: snapshot and replay."""
+"""Models read from their logs beside the writer, and those that cannot be: remembered, and tried again later."""
 
 import logging
+import queue
+import threading
+import time
 from collections.abc import Callable
+from typing import NamedTuple
 
-from solid_bandits.live.packing import Logged, open_ids, unpacked
-from solid_bandits.service import events
-from solid_bandits.service.model import Model, new_bandit
-from solid_bandits.service.schemas import ModelSpec
-from solid_bandits.service.snapshots import opened
-from solid_bandits.service.stats import Stats
-from solid_bandits.service.store import (
-    DECISION,
-    DELETION,
-    ERASED,
-    EXPIRY,
-    REWARD,
-    Event,
-    ModelRow,
-    Snapshot,
-    Store,
-    StoreError,
-)
+from solid_bandits.live.recovery import ReplayDiverged
+from solid_bandits.live.store import ModelRow, StoreError
+from solid_bandits.service.errors import RefusedError
 
+FIRST_WAIT = 0.5
+"""Seconds until a model that could not be loaded is tried again; then they double."""
+LONGEST_WAIT = 300.0
+LONGEST_WAIT_FOR_STORE = 2.0
+"""The same where the store was away, which says nothing about the model."""
 logger = logging.getLogger("solid_bandits.service")
 
 
-class PartedError(Exception):
-    """What follows from a log is not what it says."""
+class Failure(NamedTuple):
+    """Why a model cannot be used now."""
 
-    def __init__(self, name: str, event: Event, words: str) -> None:
-        super().__init__(f"model {name!r}, event {event.sequence} ({event.kind}): {words}")
-        self.sequence = event.sequence
+    name: str
+    status: int
+    words: str
+    wait: float
+    """Seconds until it is tried again, and when that is."""
+    until: float
+    store: bool
+    """Whether the store was away."""
 
-
-def loaded(row: ModelRow, store: Store, snapshot: Snapshot | None) -> Model:
-    """A model as a snapshot has it, a StoreError where that cannot be used; None is one before its first event."""
-    spec = ModelSpec.model_validate_json(row.spec)
-    if snapshot is None:
-        return Model(row, store, new_bandit(spec), Stats(spec.dim))
-    try:
-        content = opened(snapshot.content)
-        found = store.find(row.id, open_ids(content["bandit"]))
-        logged = [_logged(event) for event in found if event.kind == DECISION]
-        bandit = unpacked(content["bandit"], logged)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise StoreError(f"model {row.name!r}, snapshot {snapshot.sequence}: {error}") from None
-    try:
-        stats = Stats.restored(content["stats"])
-    except (ValueError, KeyError):  # of a release that counted otherwise
-        stats = counted(row, store, spec, snapshot.sequence)
-    model = Model(row, store, bandit, stats)
-    model.sequence, model.time = snapshot.sequence, snapshot.time
-    model.snapshot = (snapshot.sequence, snapshot.time)
-    model.forgetful = True
-    if model.spec.wait is not None:
-        model.waiting.extend((one.time, one.event_id) for one in logged)
-    return model
+    def refusal(self) -> RefusedError:
+        """What callers are told."""
+        return RefusedError(self.status, self.words, retry_after=max(1, round(self.until - time.monotonic())))
 
 
-def counted(row: ModelRow, store: Store, spec: ModelSpec, until: int) -> Stats:
-    """The numbers of a model's page from its log alone; nothing is decided again. Erased events are not in them."""
-    stats = Stats(spec.dim)
-    open_: dict[str, events.Decided] = {}
-    for event in store.read(row.id, until=until):
-        if event.kind == DECISION:
-            decided = events.decided_in(event)
-            stats.decided(event.time, decided.arms, decided.place)
-            open_[event.event_id or ""] = decided
-            if len(open_) > spec.window:
-                del open_[next(iter(open_))]
-        elif event.kind in (REWARD, EXPIRY) and event.event_id in open_:
-            one = open_.pop(event.event_id)
-            stats.settled(
-                event.time,
-                one.arms,
-                one.place,
-                one.probabilities,
-                one.features,
-                events.reward_in(event),
-                event.kind == EXPIRY,
-            )
-    return stats
+class Loading:
+    """Reads models, one at a time, in a thread beside the writer's, so that nobody who uses another one waits."""
 
+    def __init__(self) -> None:
+        self.failures: dict[int, Failure] = {}
+        """By the numbers of models."""
+        self._jobs: queue.SimpleQueue[tuple[ModelRow, Callable[[], None], Callable[[], None]] | None]
+        self._jobs = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="loader", daemon=True)
 
-def caught_up(model: Model | None, row: ModelRow, store: Store) -> Model:
-    """A model that has taken in its log to the end: a new one, or the one that is there where it can go on."""
-    fresh = model is None
-    if model is None:
-        model = _begun(row, store)
-    for event in store.read(row.id, after=model.sequence):
-        if (
-            event.kind in (ERASED, DELETION) and not fresh
-        ):  # what it would need to go on is gone: a snapshot has it
-            return caught_up(None, row, store)
-        take(model, event)
-    return model
+    def failure(self, row: ModelRow) -> Failure | None:
+        """Why a model is not even tried now."""
+        found = self.failures.get(row.id)
+        return found if found is not None and time.monotonic() < found.until else None
 
+    def begin(self) -> None:
+        """Begin to take orders."""
+        self._thread.start()
 
-def _begun(row: ModelRow, store: Store) -> Model:
-    """The model from its newest snapshot that can be used, or from nothing: its log has all that a snapshot has."""
-    until = None
-    while True:
-        snapshot = store.snapshot(row.id, until)
-        try:
-            return loaded(row, store, snapshot)
-        except StoreError as error:
-            if snapshot is None:
-                raise
-            logger.warning("%s; an earlier one is used", error)
-            until = snapshot.sequence - 1
+    def end(self) -> None:
+        """Take no more; what is being read is left."""
+        self._jobs.put(None)
 
+    def order(self, row: ModelRow, read: Callable[[], None], done: Callable[[], None]) -> None:
+        """Have a model read; `done` follows, however it ended."""
+        self._jobs.put((row, read, done))
 
-def take(model: Model, event: Event) -> None:
-    """Apply one event."""
-    try:
-        words = model.apply(event)
-    except (ValueError, KeyError, TypeError, IndexError) as error:  # what a damaged row may lead to
-        raise PartedError(model.row.name, event, str(error)) from None
-    if words is not None:
-        raise PartedError(model.row.name, event, words)
-
-
-def check(row: ModelRow, store: Store, said: Callable[[int], object] = lambda count: None) -> str:
-    """Replay a log from its beginning, and compare each decision and each snapshot; what was found, in words.
-
-    Where events were erased it begins at the snapshot that was taken then.
-    """
-    stored = store.snapshots(row.id)
-    start = next((sequence for sequence, _, origin in reversed(stored) if origin), 0)
-    model = loaded(row, store, store.snapshot(row.id, until=start) if start else None)
-    last = store.last(row.id)
-    marks = {sequence for sequence, _, _ in stored if sequence > start}
-    for event in store.read(row.id, after=start, until=last):
-        take(model, event)
-        if event.sequence in marks:
-            kept = store.snapshot(row.id, until=event.sequence)
-            if kept is None or kept.sequence != event.sequence:  # newer ones have taken its place meanwhile
-                continue
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            row, read, done = job
             try:
-                same = opened(kept.content)["bandit"] == opened(model.pack(model.time).content)["bandit"]
-            except (ValueError, KeyError) as error:
-                raise PartedError(row.name, event, str(error)) from None
-            if not same:
-                raise PartedError(row.name, event, "the snapshot after it is another state")
-        if event.sequence % 10_000 == 0:
-            said(event.sequence)
-    if model.sequence != last:
-        raise StoreError(f"model {row.name!r}: event {model.sequence + 1} is missing")
-    if start and start == last:
-        return (
-            f"model {row.name!r}: nothing to replay; all {last:,} events were learnt from, some are erased, and the "
-            "snapshot after them is all there is"
-        )
-    begun = f"events {start + 1:,} to {last:,}" if start else f"{last:,} events"
-    erased = f"; the first {start:,} were learnt from and partly erased" if start else ""
-    marked = f", {len(marks)} snapshot{'s' if len(marks) > 1 else ''}" if marks else ""
-    return f"model {row.name!r}: {begun} replayed{marked}, identical{erased}"
+                self.attempt(row, read)
+            finally:
+                done()
 
+    def attempt(self, row: ModelRow, read: Callable[[], None]) -> None:
+        """Read a model; a failure is remembered and logged."""
+        try:
+            read()
+        except Exception as error:
+            self.failed(row, error)
+        else:
+            self.failures.pop(row.id, None)
 
-def _logged(event: Event) -> Logged:
-    decided = events.decided_in(event)
-    assert event.event_id is not None  # it is a decision
-    return Logged(
-        event.event_id,
-        event.time,
-        decided.arms,
-        decided.place,
-        decided.probabilities,
-        decided.explored,
-        decided.version,
-        decided.features,
-    )
+    def failed(self, row: ModelRow, error: Exception) -> Failure:
+        """Remember why a model could not be loaded; each time in a row it is left alone for twice as long."""
+        before = self.failures.get(row.id)
+        store = isinstance(error, StoreError)
+        most = LONGEST_WAIT_FOR_STORE if store else LONGEST_WAIT
+        wait = FIRST_WAIT if before is None or before.store != store else min(2 * before.wait, most)
+        status = 503
+        if isinstance(error, ReplayDiverged):
+            words = f"model {row.name!r} does not follow from its log; see the server's log"
+        elif store:
+            words = "the log cannot be written or read now; try again"
+        else:
+            status, words = 500, "this is a fault of the service; its log says more"
+        if store or isinstance(error, ReplayDiverged | ValueError):
+            logger.error("model %r cannot be loaded: %s", row.name, error)
+        else:
+            logger.exception("model %r cannot be loaded", row.name, exc_info=error)
+        found = Failure(row.name, status, words, wait, time.monotonic() + wait, store)
+        self.failures[row.id] = found
+        return found

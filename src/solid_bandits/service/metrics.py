@@ -1,99 +1,100 @@
 """Counters and durations, as Prometheus reads them."""
 
-import threading
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter as Count
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from solid_bandits.service.store import Event
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from solid_bandits.live.events import Event
+from solid_bandits.service.budgets import Budgets, stated
 
 BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 """Seconds, of the histograms."""
-
-
-class _Histogram:
-    def __init__(self) -> None:
-        self.counts = [0] * len(BOUNDS)
-        self.total = 0.0
-        self.count = 0
-
-    def add(self, value: float) -> None:
-        for place, bound in enumerate(BOUNDS):
-            self.counts[place] += value <= bound
-        self.total += value
-        self.count += 1
-
-    def lines(self, name: str, labels: str = "") -> list[str]:
-        comma = f"{labels}," if labels else ""
-        inside = f"{{{labels}}}" if labels else ""
-        return [
-            *(
-                f'{name}_bucket{{{comma}le="{bound:g}"}} {count}'
-                for bound, count in zip(BOUNDS, self.counts, strict=True)
-            ),
-            f'{name}_bucket{{{comma}le="+Inf"}} {self.count}',
-            f"{name}_sum{inside} {self.total:.6f}",
-            f"{name}_count{inside} {self.count}",
-        ]
+USED = {
+    "alive": "Whether the writer of the log is at work.",
+    "writing": "Whether the last commit succeeded, or something could be written since.",
+    "commit_age_seconds": "Since something was last committed.",
+    "models": "Models in memory.",
+    "leading": "Models that this node leads.",
+    "failed_model": "Seconds until a model that cannot be used is tried again.",
+    "waiting_calls": "Calls that wait for the writer.",
+    "calls_memory_bytes": "Memory of calls that are not answered yet, about.",
+    "decisions_memory_bytes": "Memory of remembered decisions, about.",
+    "open_decisions": "Decisions that wait for their rewards.",
+    "windows": "Windows of all models together.",
+    "reports_waiting": "Evaluations and logs at work or waiting.",
+    "erasing": "Whether files may still have what was erased.",
+}
+"""What is measured when it is asked for, besides counters."""
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
     """What the service counts about itself since it started."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._requests: Counter[tuple[str, str, int]] = Counter()
-        self._seconds: dict[str, _Histogram] = {}
-        self._events: Counter[str] = Counter()
-        self._groups = _Histogram()
-        self._calls = 0
+        own = self._registry = CollectorRegistry()
+        name, labels = "solid_bandits_requests", ("method", "route", "status")
+        self._requests = Counter(name, "Requests answered.", labels, registry=own)
+        name, words = "solid_bandits_request_seconds", "Time to answer a request."
+        self._seconds = Histogram(name, words, ("route",), buckets=BOUNDS, registry=own)
+        self._events = Counter(
+            "solid_bandits_events", "Events committed to the log.", ("kind",), registry=own
+        )
+        name, words = "solid_bandits_group_seconds", "Time to serve and commit a group of calls."
+        self._groups = Histogram(name, words, buckets=BOUNDS, registry=own)
+        self._calls = Counter("solid_bandits_group_calls", "Calls served in groups.", registry=own)
+
+        self._refused = Counter(
+            "solid_bandits_refused", "Requests refused with 413, 429, 503 or 507.", ("status",), registry=own
+        )
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered; `route` is the path's pattern, not the path."""
-        with self._lock:
-            self._requests[method, route, status] += 1
-            self._seconds.setdefault(route, _Histogram()).add(seconds)
+        self._requests.labels(method, route, status).inc()
+        self._seconds.labels(route).observe(seconds)
 
     def group(self, calls: int, seconds: float) -> None:
         """A group of calls for one model was served and committed."""
-        with self._lock:
-            self._groups.add(seconds)
-            self._calls += calls
+        self._groups.observe(seconds)
+        self._calls.inc(calls)
 
     def committed(self, events: Sequence[Event]) -> None:
         """These are on the disk."""
-        with self._lock:
-            for event in events:
-                self._events[event.kind] += 1
+        for kind, count in Count(event.kind for event in events).items():
+            self._events.labels(kind).inc(count)
 
-    def text(self) -> str:
-        """All of it, in Prometheus's text format."""
-        with self._lock:
-            lines = [
-                "# HELP solid_bandits_requests_total Requests answered.",
-                "# TYPE solid_bandits_requests_total counter",
-            ]
-            for (method, route, status), count in sorted(self._requests.items()):
-                lines.append(
-                    f'solid_bandits_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
+    def watch(
+        self, budgets: Budgets, used: Callable[[], Iterable[tuple[str, Mapping[str, str], float]]]
+    ) -> None:
+        """Say what is used each time when metrics are asked for: names, labels and values; and the budgets."""
+
+        class Watched(Collector):
+            def collect(self) -> Iterable[Metric]:
+                limits = GaugeMetricFamily(
+                    "solid_bandits_budget",
+                    "What callers may take (docs/service.md).",
+                    labels=("budget", "unit"),
                 )
-            lines += [
-                "# HELP solid_bandits_request_seconds Time to answer a request.",
-                "# TYPE solid_bandits_request_seconds histogram",
-            ]
-            for route, histogram in sorted(self._seconds.items()):
-                lines += histogram.lines("solid_bandits_request_seconds", f'route="{route}"')
-            lines += [
-                "# HELP solid_bandits_events_total Events committed to the log.",
-                "# TYPE solid_bandits_events_total counter",
-                *(
-                    f'solid_bandits_events_total{{kind="{kind}"}} {count}'
-                    for kind, count in sorted(self._events.items())
-                ),
-                "# HELP solid_bandits_group_seconds Time to serve and commit a group of calls.",
-                "# TYPE solid_bandits_group_seconds histogram",
-                *self._groups.lines("solid_bandits_group_seconds"),
-                "# HELP solid_bandits_group_calls_total Calls served in groups.",
-                "# TYPE solid_bandits_group_calls_total counter",
-                f"solid_bandits_group_calls_total {self._calls}",
-            ]
-            return "\n".join(lines) + "\n"
+                for one in stated(budgets):
+                    limits.add_metric((one.name, one.unit), one.value)
+                yield limits
+                families: dict[str, GaugeMetricFamily] = {}
+                for name, labels, value in used():
+                    family = families.setdefault(
+                        name, GaugeMetricFamily(f"solid_bandits_{name}", USED[name], labels=tuple(labels))
+                    )
+                    family.add_metric(tuple(labels.values()), value)
+                yield from families.values()
+
+        self._registry.register(Watched())
+
+    def refused(self, status: int) -> None:
+        """A request was refused as it was over a budget, or at a bad time."""
+        self._refused.labels(status).inc()
+
+    def text(self) -> bytes:
+        """All of it, in Prometheus's text format."""
+        return generate_latest(self._registry)

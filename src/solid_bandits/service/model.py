@@ -1,23 +1,23 @@
-"""A model in memory: a bandit and its statistics, which follow from the events of its log, one by one."""
+"""A model of the service: a bandit in a store, its statistics, and what it was asked for."""
 
+import logging
 import secrets
-from collections import deque
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from solid_bandits import _check
-from solid_bandits._types import Floats, Plain
-from solid_bandits.live.arguments import checked_id, names_of
+from solid_bandits._internal.types import Plain
+from solid_bandits.core.decision import Decision
+from solid_bandits.live import events
 from solid_bandits.live.bandit import Bandit
-from solid_bandits.live.memory import LEARNED, OPEN, Arm, Record
-from solid_bandits.live.packing import packed
-from solid_bandits.offer import as_arms, as_mask
+from solid_bandits.live.events import DECIDED
+from solid_bandits.live.ledger import ConflictError
+from solid_bandits.live.recovery import Source, caught_up
+from solid_bandits.live.store import ModelRow, Store
+from solid_bandits.live.stored import StoredHistory
 from solid_bandits.policies.naming import find
-from solid_bandits.service import events
-from solid_bandits.service.events import Decided
-from solid_bandits.service.refusals import RefusedError, unavailable, wrong
+from solid_bandits.service.errors import RefusedError, invalid
 from solid_bandits.service.schemas import (
     DecisionAsked,
     DecisionMade,
@@ -26,301 +26,197 @@ from solid_bandits.service.schemas import (
     RewardGiven,
     RewardReceipt,
 )
-from solid_bandits.service.snapshots import sealed
 from solid_bandits.service.stats import Stats
-from solid_bandits.service.store import DECISION, EXPIRY, REWARD, Event, ModelRow, Snapshot, Store
 
-SNAPSHOT_EVERY = 10_000
-"""Events: so many are replayed at a start, at most."""
 EXPIRED_AT_ONCE = 1_000
-
-
-class Offer(NamedTuple):
-    """What is decided about, checked."""
-
-    event_id: str
-    given: bool
-    """Whether the caller gave the id."""
-    arms: tuple[Arm, ...]
-    features: Floats
-    subject: str | None
+DELETED_AT_ONCE = 1_000
+"""Decisions that are deleted with one commit and its snapshot; calls are served in between."""
+GRACE = 60_000_000
+"""Microseconds for which a model that was just loaded, or is led here since now, lets decisions wait at least, unless
+they may not wait that long: rewards that were given meanwhile are on their way."""
+WHOLE_BYTES = 16 << 20
+"""Of decisions that are read from the log again, together."""
+logger = logging.getLogger("solid_bandits.service")
 
 
 class Model:
-    """One model. Its methods change it and leave the events to be written in `fresh`."""
+    """One model. Its methods change the bandit; `history` has the events to be written."""
 
-    def __init__(self, row: ModelRow, store: Store, bandit: Bandit, stats: Stats) -> None:
-        self.row = row
-        self.spec = ModelSpec.model_validate_json(row.spec)
+    def __init__(self, source: Source, bandit: Bandit) -> None:
+        self.row = source.row
+        self.spec = ModelSpec.model_validate_json(source.row.spec)
         self.bandit = bandit
-        self.stats = stats
-        self.sequence = 0
-        """Of the last event that it has taken in."""
-        self.time = 0
-        """Of that event, or later: time does not go back in a log."""
-        self.fence: int | None = None
-        """The number that it writes with; None while it only follows the log."""
-        self.fresh: list[Event] = []
-        self.erased: dict[int, str] = {}
-        """Sequence numbers of events to be erased, with their ids."""
-        self._noted: dict[str, list[Event]] = {}
-        """Fresh events by their ids: the store does not have them yet."""
-        self.snapshot: tuple[int, int] | None = None
-        """Sequence number and time of the last one."""
-        self.waiting: deque[tuple[int, str]] = deque()
-        """Time and id of decisions that expire one day."""
-        self.forgetful = False
-        """Whether it began from a snapshot, which has no closed decisions: the log alone knows these."""
-        self._store = store
+        self.history = StoredHistory(bandit, source, commit_every=0, fence=None)
+        self._shift = 0
+        """Of the clock that decisions were made by."""
+        self._shifts: list[tuple[int, int]] = []
+        """Sequence numbers, and what is to be added to the times of decisions up to each."""
+        self._begun = self._graced = 0
+        """When they began to wait here, and until when those of before wait at least."""
+        bandit.agent.watch.warn = partial(logger.warning, "%s: %s", source.name)  # callers cannot help it
+
+    @property
+    def stats(self) -> Stats:
+        """The numbers of its page."""
+        assert isinstance(self.bandit.beside, Stats)
+        return self.bandit.beside
 
     def decide(self, asked: Sequence[DecisionAsked], now: int) -> list[DecisionMade]:
         """Decide in this order; known ids get what was decided then. All are checked before the first is decided."""
-        offers = []
         for place, one in enumerate(asked):
-            try:
-                offers.append(self._offer(one))
-            except ValueError as error:
-                raise wrong(
-                    f"decision {place} of {len(asked)}: {error}" if len(asked) > 1 else str(error)
-                ) from None
-        logged = self._logged(offers)
-        # Looked up before the first is decided: with a short window the others forget some of them.
-        made = {one: _made(one, event.time, events.decided_in(event)) for one, event in logged.items()}
-        planned: dict[str, tuple[Arm, ...]] = {}
-        for offer in offers:
-            known = self.bandit.recall(offer.event_id)
-            if known is not None:
-                made[offer.event_id] = _made(offer.event_id, known.time, _decided_of(known))
-            earlier = made.get(offer.event_id)
-            planned.setdefault(offer.event_id, offer.arms if earlier is None else tuple(earlier.arms))
-            if planned[offer.event_id] != offer.arms:
+            width = next((len(row) for row in one.features if len(row) != self.spec.dim), None)
+            if width is not None:
+                where = f"decision {place} of {len(asked)}: " if len(asked) > 1 else ""
+                raise invalid(f"{where}features must have {self.spec.dim} numbers for each arm, got {width}")
+        self._check_left(asked)
+        offers = [
+            dict(one)
+            | {"features": np.array(one.features), "event_id": one.event_id or secrets.token_hex(16)}
+            for one in asked
+        ]
+        try:
+            return [_made(one) for one in self.bandit.decide_many(offers, now / 1e6)]
+        except ConflictError as error:
+            raise RefusedError(409, str(error)) from None
+        except ValueError as error:
+            raise invalid(str(error)) from None
+
+    def _check_left(self, asked: Sequence[DecisionAsked]) -> None:
+        """Calls that are repeated have as many arms as before, so their decisions may be read from the log together."""
+        sizes = self.bandit._remembered.size_if_left
+        counts = {
+            one.event_id: len(one.features) if one.available is None else sum(one.available)
+            for one in asked
+            if one.event_id is not None and sizes(one.event_id)
+        }
+        for event_id, said in self.history.words(list(counts)):
+            if len(said["arms"]) != counts[event_id]:
                 raise RefusedError(
                     409,
-                    f"event_id {offer.event_id!r} was decided among other arms, "
-                    f"{_check.short(planned[offer.event_id])}",
+                    f"event_id {event_id!r} was decided among other arms, {len(said['arms'])} of them, "
+                    f"got {counts[event_id]}",
                 )
-        answers = []
-        for offer in offers:
-            earlier = made.get(offer.event_id)
-            if earlier is None:
-                answers.append(self._decided(offer, now))
-                made[offer.event_id] = answers[-1].model_copy(update={"again": True})
-            else:
-                answers.append(earlier)
-        return answers
-
-    def _offer(self, asked: DecisionAsked) -> Offer:
-        dim = self.spec.dim
-        width = next((len(row) for row in asked.features if len(row) != dim), dim)
-        if width != dim:
-            raise ValueError(f"features must have {dim} numbers for each arm, got {width}")
-        rows = as_arms(np.array(asked.features), dim)
-        names = names_of(asked.arms, rows.shape[0])
-        if asked.available is not None:
-            mask = as_mask(asked.available, rows.shape[0])
-            rows = np.ascontiguousarray(rows[mask])
-            names = tuple(name for name, there in zip(names, asked.available, strict=True) if there)
-        event_id = secrets.token_hex(16) if asked.event_id is None else checked_id(asked.event_id)
-        return Offer(event_id, asked.event_id is not None, names, rows, asked.subject)
-
-    def _logged(self, offers: Sequence[Offer]) -> dict[str, Event]:
-        """Decisions that are remembered no more."""
-        found = self._forgotten([one.event_id for one in offers if one.given])
-        ids = set(self.erased.values())
-        again = next((one.event_id for one in offers if one.event_id in ids), None)
-        if again is not None:  # the log has the id until the deletion is committed
-            raise unavailable(f"event_id {again!r} is being deleted; try again")
-        return {event.event_id: event for event in found if event.kind == DECISION and event.event_id}
-
-    def _forgotten(self, ids: Sequence[str]) -> list[Event]:
-        """Events of those of these ids that are remembered no more, from the log."""
-        if not self.forgetful and self.bandit.decisions <= self.spec.window:  # the store need not be asked
-            return []
-        lost = [one for one in ids if self.bandit.recall(one) is None]
-        return self._events(lost) if lost else []
-
-    def _events(self, ids: Sequence[str]) -> list[Event]:
-        """Events of these ids in the log and among the fresh ones, without those about to be erased."""
-        found = self._store.find(self.row.id, ids)
-        found += [event for one in dict.fromkeys(ids) for event in self._noted.get(one, ())]
-        return [event for event in found if event.sequence not in self.erased]
-
-    def _decided(self, offer: Offer, now: int) -> DecisionMade:
-        record = self._act(offer.event_id, offer.arms, offer.features, self._moment(now))
-        decided = _decided_of(record)
-        self._note(events.decision(self.sequence + 1, offer.event_id, record.time, decided, offer.subject))
-        return _made(offer.event_id, record.time, decided, again=False)
-
-    def _act(self, event_id: str, arms: tuple[Arm, ...], features: Floats, time: int) -> Record:
-        self.bandit.decide(features, arms, event_id, time / 1e6)
-        record = self.bandit.recall(event_id)
-        assert record is not None  # just decided
-        self.stats.decided(time, record.arms, record.place)
-        if self.spec.wait is not None:
-            self.waiting.append((record.time, event_id))
-            while self._waiter(*self.waiting[0]) is None:  # it has its reward, say
-                self.waiting.popleft()
-        return record
-
-    def _waiter(self, time: int, event_id: str) -> Record | None:
-        """The decision of an entry of `waiting`, if it is open; one decided anew has its own."""
-        record = self.bandit.recall(event_id)
-        return None if record is None or record.status != OPEN or record.time != time else record
 
     def learn(self, given: Sequence[RewardGiven], now: int) -> list[RewardReceipt]:
         """Take in rewards in this order; each has its own receipt."""
-        logged: dict[str, list[Event]] = {}
-        for event in self._forgotten([one.event_id for one in given]):
-            logged.setdefault(event.event_id or "", []).append(event)
-        return [self._learned(one, logged.get(one.event_id, []), now) for one in given]
+        receipts: list[RewardReceipt] = []
+        for some in self._parts([one.event_id for one in given]):
+            rewards = [(one.event_id, one.reward) for one in given[len(receipts) : len(receipts) + len(some)]]
+            found = self.bandit.learn_many(rewards, now / 1e6, strict=False)
+            receipts += [RewardReceipt.model_construct(counted=one.counted, **one._asdict()) for one in found]
+        return receipts
 
-    def _learned(self, given: RewardGiven, logged: Sequence[Event], now: int) -> RewardReceipt:
-        record = self.bandit.recall(given.event_id)
-        if record is not None and record.status == OPEN:
-            event = events.reward(self.sequence + 1, given.event_id, self._moment(now), given.reward)
-            self._settle(record, given.reward, event.time, expired=False)
-            self._note(event)
-            return _receipt(given, "learned", given.reward, f"learned {given.reward:g}")
-        if record is None and not logged:
-            return _receipt(given, "unknown", None, "is of no decision")
-        if record is not None:
-            learned, value = record.status == LEARNED, record.reward
-        else:
-            closing = [event for event in logged if event.kind != DECISION]
-            learned = any(event.kind == REWARD for event in closing)
-            value = events.reward_in(closing[0]) if closing else None
-        if not learned:
-            had = "without a reward" if value is None else f"with reward {value:g}"
-            return _receipt(given, "late", value, f"had expired {had}; {given.reward:g} was not taken in")
-        if value == given.reward:
-            return _receipt(given, "again", value, f"had learned {value:g} before")
-        return _receipt(given, "conflict", value, f"had learned {value:g}; {given.reward:g} was not taken in")
+    def _parts(self, event_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Parts of ids whose decisions fit into memory, should they be read from the log again."""
+        start = size = 0
+        for place, event_id in enumerate(event_ids):
+            size += self.bandit._remembered.size_if_left(event_id)
+            if size > WHOLE_BYTES and place > start:
+                yield event_ids[start:place]
+                start, size = place, self.bandit._remembered.size_if_left(event_id)
+        yield event_ids[start:]
 
-    def _settle(self, record: Record, reward: float | None, time: int, *, expired: bool) -> None:
-        features = record.features
-        assert features is not None  # it is open
-        if not expired and reward is not None:
-            self.bandit.learn(record.event_id, reward, time / 1e6)
-        else:
-            self.bandit.expire(reward=reward, time=time / 1e6, event_id=record.event_id)
-        self.stats.settled(time, record.arms, record.place, record.probabilities, features, reward, expired)
+    def begin_to_wait(self, now: int, shift: int) -> None:
+        """Nobody could give rewards from the last event until now, as far as is known: that time does not count.
+
+        Args:
+            now: by a clock.
+            shift: by which this clock has been set, in all.
+        """
+        self._shift = shift
+        store, last = self.history.source.store, self.bandit._sequence
+        event = next(store.read(self.row.id, after=last - 1), None) if last else None
+        ended = self.bandit._time if event is None else event.time
+        self._shifts = [(last, now - ended)]
+        self._begun = now
+        self._graced = 0 if self.spec.wait is None else now + min(round(self.spec.wait * 1e6), GRACE)
+
+    def set_clock(self, shift: int) -> None:
+        """The clock was set by so many microseconds in all: what waits does not wait shorter or longer by that."""
+        if shift != self._shift:
+            self._shifts.append((self.bandit._sequence, shift - self._shift))
+            self._begun += shift - self._shift
+            self._graced += shift - self._shift
+            self._shift = shift
 
     def expire(self, now: int) -> int:
         """Close decisions that have waited long enough, with the default reward if there is one; how many."""
         if self.spec.wait is None:
             return 0
-        limit, count = now - round(self.spec.wait * 1e6), 0
-        while self.waiting and self.waiting[0][0] <= limit and count < EXPIRED_AT_ONCE:
-            time, event_id = self.waiting.popleft()
-            record = self._waiter(time, event_id)
-            if record is None:
-                continue
-            value = self.spec.default_reward
-            event = events.expiry(self.sequence + 1, event_id, self._moment(now), value)
-            self._settle(record, value, event.time, expired=True)
-            self._note(event)
-            count += 1
-        return count
+        wait = round(self.spec.wait * 1e6)
+        late: list[str] = []
+        for one in self.bandit._remembered.open():  # none before another that has waited for longer
+            since = one.time + sum(by for last, by in self._shifts if one.sequence <= last)
+            due = since + wait
+            if self._shifts and one.sequence <= self._shifts[0][0]:
+                due = max(min(since, self._begun) + wait, self._graced)
+            if due > now or len(late) >= EXPIRED_AT_ONCE:
+                break
+            late.append(one.event_id)
+        if late:
+            late = list(next(self._parts(late)))
+            self.bandit.expire(reward=self.spec.default_reward, time=now / 1e6, event_ids=late)
+        return len(late)
 
-    def delete(self, asked: DeletionAsked, now: int) -> int:
-        """Erase events from memory and log; how many decisions there were."""
-        fresh = [event for event in self.fresh if event.kind == DECISION]
-        if asked.subject is not None:
-            ids = self._store.of_subject(self.row.id, asked.subject)
-            ids += [event.event_id or "" for event in fresh if event.subject == asked.subject]
-        elif asked.before is not None:
-            limit = round(asked.before * 1e6)
-            ids = self._store.before(self.row.id, limit)
-            ids += [event.event_id or "" for event in fresh if event.time < limit]
-        else:
-            ids = list(dict.fromkeys(asked.event_ids or ()))
-        found = self._events(ids)
-        count = sum(event.kind == DECISION for event in found)
-        if not found:
+    def delete(self, asked: DeletionAsked, now: int, most: int = DELETED_AT_ONCE) -> int:
+        """Erase events from memory and log; how many decisions there were, at most so many and then more are left."""
+        before = None if asked.before is None else round(asked.before * 1e6)
+        ids = list(self.history.select(asked.event_ids, before, asked.subject, most))[:most]
+        if not ids:
             return 0
-        for event_id in ids:
-            self.bandit.delete(event_id)
-        self.erased |= {event.sequence: event.event_id or "" for event in found}
-        self._note(events.deletion(self.sequence + 1, self._moment(now), count))
-        return count
+        self.stats.forget(str(said["arms"][said["place"]]) for _, said in self.history.words(ids))
+        return self.bandit.delete(event_id=ids)
 
-    def apply(self, event: Event) -> str | None:
-        """Take in an event of the log; in words, where what follows from the log parts from what it says."""
-        if event.sequence != self.sequence + 1:
-            return f"event {self.sequence + 1} is missing"
-        if not events.is_sound(event):
-            return "the event is not what was written: its digest differs"
-        parted = None
-        if event.kind == DECISION:
-            parted = self._redecide(event)
-        elif event.kind not in (REWARD, EXPIRY):
-            return "the events before it cannot be replayed without the snapshot after it"
-        else:
-            record = self.bandit.recall(event.event_id or "")
-            if record is None or record.status != OPEN:
-                return f"event_id {event.event_id!r} is not open"
-            self._settle(record, events.reward_in(event), event.time, expired=event.kind != REWARD)
-        self.sequence, self.time = event.sequence, event.time
-        return parted
-
-    def _redecide(self, event: Event) -> str | None:
-        logged = events.decided_in(event)
-        assert event.event_id is not None  # it is a decision
-        if self.bandit.recall(event.event_id) is not None:
-            return f"event_id {event.event_id!r} was decided before"
-        found = _decided_of(self._act(event.event_id, logged.arms, logged.features, event.time))
-        if found.place != logged.place:
-            return f"arm {logged.arms[found.place]!r} is chosen, the log says {logged.arms[logged.place]!r}"
-        if found.probabilities.tobytes() != logged.probabilities.tobytes():
-            return "the probabilities differ"
-        if found.explored != logged.explored:
-            return f"the arm {'explores' if found.explored else 'does not explore'}, the log says otherwise"
-        if _state(found.version) != _state(logged.version):
-            return f"the state is {found.version}, the log says {logged.version}"
-        return None
-
-    def due(self) -> bool:
-        """Whether it is time for a snapshot."""
-        before = 0 if self.snapshot is None else self.snapshot[0]
-        return bool(self.erased) or self.sequence - before >= SNAPSHOT_EVERY
-
-    def pack(self, now: int) -> Snapshot:
-        """A snapshot of it as it is."""
-        content = sealed({"bandit": packed(self.bandit), "stats": self.stats.state()})
-        return Snapshot(self.sequence, self._moment(now), content)
+    def shed(self, most: int) -> None:
+        """Leave the oldest decisions to the log, beyond so many bytes; called when all of them are in it."""
+        if self.bandit._remembered.shed(most):
+            self.bandit._forgetful = True
 
     def facts(self, now: int) -> Plain:
         """Numbers of the moment."""
         spec = self.spec.model_dump(exclude={"parameters", "seed", "window", "noise_std", "theta_bound"})
-        age = None if self.snapshot is None else max(now - self.snapshot[1], 0) / 1e6
+        sequence, time = self.bandit._snapshot
         return spec | {
             "policy": self.bandit.agent.policy.name,
             "created": self.row.created / 1e6,
             "open": self.bandit.waiting,
-            "snapshot_age": age,
-            "last_sequence": self.sequence,
-            "leader": self.fence is not None,
+            "snapshot_age": max(now - time, 0) / 1e6 if sequence else None,
+            "last_sequence": self.bandit._sequence,
+            "leader": self.history.fence is not None,
         }
 
-    def _moment(self, now: int) -> int:
-        return max(now, self.time)
 
-    def written(self) -> None:
-        """Take note that the log has the fresh events, and no more those to be erased."""
-        self.fresh, self.erased, self._noted = [], {}, {}
+def caught_up_model(
+    model: Model | None, row: ModelRow, store: Store, memory: Callable[[], int] | None = None
+) -> Model:
+    """A model with all events of its log: a new one, or the one that is there where it can go on.
 
-    def _note(self, event: Event) -> None:
-        self.fresh.append(event)
-        if event.event_id is not None:
-            self._noted.setdefault(event.event_id, []).append(event)
-        self.sequence, self.time = event.sequence, event.time
+    Beyond so many bytes of memory its oldest decisions are left to the log, while it is read, too.
+    """
+    source = source_of(row, store, memory)
+    bandit = caught_up(None if model is None else model.bandit, source)
+    return model if model is not None and bandit is model.bandit else Model(source, bandit)
+
+
+def source_of(row: ModelRow, store: Store, memory: Callable[[], int] | None = None) -> Source:
+    """The log of a model, and how its bandit and its statistics begin."""
+    spec = ModelSpec.model_validate_json(row.spec)
+
+    def statistics(plain: Plain | None, sequence: int) -> Stats:
+        if sequence == 0:
+            return Stats(spec.dim)
+        try:
+            return Stats.restored(plain or {})
+        except ValueError:  # of a release that counted otherwise
+            return counted(row, store, spec, sequence)
+
+    return Source(store, row, f"model {row.name!r}", lambda: new_bandit(spec), None, statistics, memory)
 
 
 def new_bandit(spec: ModelSpec) -> Bandit:
     """A bandit as a model is specified; a ValueError says what cannot be."""
-    policy = find("policy", spec.policy).build("random", 2, spec.parameters)
     return Bandit(
-        policy,
+        find("policy", spec.policy).build("random", 2, spec.parameters),
         dim=spec.dim,
         noise_std=spec.noise_std,
         floor=spec.floor,
@@ -332,35 +228,33 @@ def new_bandit(spec: ModelSpec) -> Bandit:
     )
 
 
-def _decided_of(record: Record) -> Decided:
-    features = record.features if record.features is not None else np.zeros((len(record.arms), 0))
-    return Decided(record.arms, record.place, record.probabilities, features, record.explored, record.version)
+def counted(row: ModelRow, store: Store, spec: ModelSpec, until: int) -> Stats:
+    """The numbers of a model's page from its log alone; nothing is decided again. Erased events are not in them."""
+    stats = Stats(spec.dim)
+    waiting: dict[str, Decision] = {}
+    for event in store.read(row.id, until=until):
+        if event.kind in DECIDED:
+            decision = events.decision_in(event)
+            stats.take(decision)
+            waiting[decision.event_id] = decision
+        elif event.event_id in waiting:
+            decision = waiting.pop(event.event_id)
+            events.close_by(decision, event)
+            stats.take(decision)
+    return stats
 
 
-def _state(version: str) -> str:
-    """How much had been learnt: code may have another version and the same results."""
-    return version.rpartition("/")[2]
-
-
-def _made(event_id: str, time: int, decided: Decided, *, again: bool = True) -> DecisionMade:
+def _made(decision: Decision) -> DecisionMade:
+    """A decision as JSON says it."""
+    assert decision.probabilities is not None  # a bandit's are known
     return DecisionMade.model_construct(
-        event_id=event_id,
-        arm=decided.arms[decided.place],
-        probability=float(decided.probabilities[decided.place]),
-        arms=list(decided.arms),
-        probabilities=decided.probabilities.tolist(),
-        explored=decided.explored,
-        again=again,
-        time=time / 1e6,
-        version=decided.version,
-    )
-
-
-def _receipt(given: RewardGiven, status: str, reward: float | None, words: str) -> RewardReceipt:
-    return RewardReceipt.model_construct(
-        event_id=given.event_id,
-        status=status,
-        counted=status == "learned",
-        reward=reward,
-        message=f"event_id {given.event_id!r} {words}",
+        event_id=decision.event_id,
+        arm=decision.arm,
+        probability=decision.probability,
+        arms=list(decision.arms or ()),
+        probabilities=decision.probabilities.tolist(),
+        explored=decision.explored,
+        again=decision.again,
+        time=decision.time / 1e6,
+        version=decision.version,
     )

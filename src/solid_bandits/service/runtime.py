@@ -2,36 +2,42 @@
 
 import asyncio
 import gc
+import json
 import logging
 import math
 import secrets
+import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 from solid_bandits.live.arguments import now
+from solid_bandits.live.store import DuplicateError, KeyRow, ModelRow, Nodes, Store, StoreError
+from solid_bandits.policies.naming import find
 from solid_bandits.service import keys
+from solid_bandits.service.budgets import Budgets
+from solid_bandits.service.errors import RefusedError, invalid, unavailable
 from solid_bandits.service.keys import Keyring, Role
-from solid_bandits.service.limits import Rate
+from solid_bandits.service.limits import Admission
 from solid_bandits.service.metrics import Metrics
-from solid_bandits.service.refusals import RefusedError, wrong
+from solid_bandits.service.parameters import check_parameters
+from solid_bandits.service.parsing import Parser
+from solid_bandits.service.reports import Reports
 from solid_bandits.service.schemas import ModelFacts, ModelSpec
-from solid_bandits.service.store import DuplicateError, KeyRow, ModelRow, Nodes, Store, StoreError
-from solid_bandits.service.trial import tried
-from solid_bandits.service.writer import Writer
+from solid_bandits.service.warm_up import warm_up
+from solid_bandits.service.writer import GONE, Writer
 
 TICK = 1.0
 """Seconds between two looks for decisions that have waited long enough."""
+ERASING = 5.0
+"""Seconds that the answer to a deletion waits for files to be cleaned."""
 logger = logging.getLogger("solid_bandits.service")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Budgets):
     """What whoever starts a service may choose."""
 
-    largest_body: int = 4 << 20
-    """Bytes."""
-    rate: float = 1_000.0
-    """Requests per second and key."""
     frozen: bool = False
     """Whether what is there once the service listens, and once a model was made, is left out of the search for garbage
     from then on: the compiler's objects, which are many and stay. Each full search among them would take a tenth of a
@@ -46,13 +52,18 @@ class Service:
         self.nodes = nodes
         self.settings = settings
         self.metrics = Metrics()
-        self.writer = Writer(store, nodes, self.metrics)
-        self.reading = asyncio.Semaphore(1)
-        """Held by whoever reads a whole log: one at a time, so that decisions have the machine."""
+        self.writer = Writer(store, nodes, self.metrics, settings)
+        self.reports = Reports(store, settings)
+        self.admission = Admission(settings)
+        self.parser = Parser()
         self._keyring = Keyring(store)
-        self._rate = Rate(settings.rate)
+        self._stats: dict[int, tuple[float, bytes]] = {}
+        """Answers, and when they were made."""
+        self._asking: dict[int, asyncio.Lock] = {}
+        self._ticks: dict[int, asyncio.Task[None]] = {}
         self._rows: dict[str, ModelRow] = {}
         self._ticking: asyncio.Task[None] | None = None
+        self.metrics.watch(settings, self.used)
 
     async def start(self) -> None:
         """Read keys and models, and begin."""
@@ -70,6 +81,10 @@ class Service:
         """Finish what was begun, take snapshots, let go."""
         if self._ticking is not None:
             self._ticking.cancel()
+        for task in self._ticks.values():
+            task.cancel()
+        self.reports.stop()
+        self.parser.stop()
         await self.writer.stop()
         await asyncio.to_thread(self.nodes.stop)
 
@@ -87,13 +102,78 @@ class Service:
             await asyncio.sleep(TICK)
             with suppress(StoreError):  # the next tick tries again
                 await self.rows()
-            for row in list(self._rows.values()):
-                with suppress(RefusedError):
-                    if self.nodes.leader(row.id) is not None:
-                        await self.writer.do(row, lambda model, moment: None, reading=True)
-                    elif ModelSpec.model_validate_json(row.spec).wait is not None:
-                        while await self.writer.do(row, lambda model, moment: model.expire(moment)):
-                            pass  # some at a time, so that calls are served in between
+            await asyncio.to_thread(self.writer.probe)
+            self._ticks = {model: task for model, task in self._ticks.items() if not task.done()}
+            for row in self._rows.values():
+                if row.id not in self._ticks:  # one that takes long keeps no other from its tick
+                    self._ticks[row.id] = asyncio.create_task(self._tick_of(row))
+
+    async def _tick_of(self, row: ModelRow) -> None:
+        with suppress(RefusedError):
+            if self.nodes.leader(row.id) is not None:
+                await self.writer.do(row, lambda model, moment: None, reading=True)
+            elif ModelSpec.model_validate_json(row.spec).wait is not None:
+                while await self.writer.do(row, lambda model, moment: model.expire(moment)):
+                    pass  # some at a time, so that calls are served in between
+
+    async def stats(self, row: ModelRow) -> bytes:
+        """The numbers of a model in JSON, as they were a second ago at most, however often somebody asks."""
+        if not self.writer.alive:
+            raise unavailable(GONE)
+        asking = self._asking.setdefault(row.id, asyncio.Lock())
+        async with asking:
+            made, found = self._stats.get(row.id, (-math.inf, b""))
+            if time.monotonic() - made < self.settings.stats_seconds:
+                return found
+            moment, model = now(), self.writer.models.get(row.id)
+            if model is None or not self.nodes.leads(row.id):
+                # Read first, or followed to the end of its log, by the writer.
+                model = await self.writer.do(row, lambda model, moment: model, reading=True)
+            facts = model.facts(moment)
+            answer = facts | await asyncio.to_thread(model.stats.answer, moment)
+            found = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode()
+            self._stats[row.id] = time.monotonic(), found
+            return found
+
+    def used(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        """What of the budgets is used, and how the service is."""
+        writer, models = self.writer, list(self.writer.models.values())
+        yield "alive", {}, writer.alive
+        yield "writing", {}, writer.unwritten is None
+        yield "commit_age_seconds", {}, time.monotonic() - writer.committed
+        yield "models", {}, len(models)
+        yield "leading", {}, self.leading
+        for failure in list(writer.loading.failures.values()):
+            yield "failed_model", {"model": failure.name}, max(failure.until - time.monotonic(), 0.0)
+        yield "waiting_calls", {}, writer.waiting
+        yield "calls_memory_bytes", {}, self.admission.memory_in_all
+        yield "decisions_memory_bytes", {}, sum(one.bandit._remembered.bytes for one in models)
+        yield "open_decisions", {}, sum(one.bandit.waiting for one in models)
+        yield "windows", {}, self.windows
+        yield "reports_waiting", {}, self.reports.waiting
+        yield "erasing", {}, self.store.erasing is not None
+
+    @property
+    def models(self) -> list[ModelRow]:
+        """All of them, as they were known last."""
+        return list(self._rows.values())
+
+    @property
+    def leading(self) -> int:
+        """How many models this node leads."""
+        return sum(self.nodes.leads(row.id) for row in self._rows.values())
+
+    @property
+    def windows(self) -> int:
+        """Of all models together."""
+        return sum(ModelSpec.model_validate_json(row.spec).window for row in self._rows.values())
+
+    async def erased(self) -> str | None:
+        """Why files may still have what was erased, after it was given a few seconds to leave them."""
+        until = time.monotonic() + ERASING
+        while self.store.erasing is not None and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        return self.store.erasing
 
     async def admitted(self, key: str | None, role: Role) -> KeyRow:
         """Whose key this is; a refusal where it is none, too small, or used too often."""
@@ -101,10 +181,7 @@ class Service:
         if row is None:
             known = "a key must be given" if key is None else "the key is not known, or was revoked"
             raise RefusedError(401, f"{known}: Authorization: Bearer KEY")
-        seconds = self._rate.take(row.id)
-        if seconds > 0:
-            most = f"{self.settings.rate:g} requests per second"
-            raise RefusedError(429, f"this key may make {most}", retry_after=math.ceil(seconds))
+        self.admission.request(row.id)
         if not keys.may(row, role):
             raise RefusedError(403, f"this takes the role {role}, and the key has {row.role}")
         return row
@@ -131,10 +208,14 @@ class Service:
         if spec.seed is None:
             spec = spec.model_copy(update={"seed": secrets.randbits(32)})
         try:
-            await asyncio.to_thread(tried, spec)
+            await asyncio.to_thread(_try, spec)
         except (ValueError, TypeError, OverflowError) as error:
-            raise wrong(str(error)) from None
+            raise invalid(str(error)) from None
         self.freeze()
+        if spec.name not in self._rows and self.windows + spec.window > self.settings.windows:
+            left = max(self.settings.windows - self.windows, 0)
+            words = f"window must be at most {left:,}, what other models leave of {self.settings.windows:,}"
+            raise RefusedError(507, f"{words}; got {spec.window:,}")
         try:
             row = await asyncio.to_thread(self.store.add_model, spec.name, spec.model_dump_json(), now())
         except DuplicateError:
@@ -144,6 +225,11 @@ class Service:
                 raise RefusedError(409, message) from None
         self._rows[row.name] = row
         return row
+
+
+def _try(spec: ModelSpec) -> None:
+    check_parameters(find("policy", spec.policy).build("random", 2, spec.parameters))
+    warm_up(spec)
 
 
 def _same(asked: ModelSpec, there: ModelSpec) -> bool:

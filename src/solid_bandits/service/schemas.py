@@ -13,8 +13,9 @@ from pydantic import (
     model_validator,
 )
 
-from solid_bandits import _check
-from solid_bandits.setting import LARGEST_FEATURE, LARGEST_REWARD
+from solid_bandits._internal import checks
+from solid_bandits._internal.types import Plain
+from solid_bandits.core.setting import LARGEST_FEATURE, LARGEST_REWARD
 
 MOST_DIM = 1_000
 MOST_ARMS = 1_000
@@ -29,7 +30,7 @@ LARGEST = 1e12
 def _printable(value: str) -> str:
     """A text that any store and any log can keep."""
     if not value.isprintable():
-        raise ValueError(f"must be printable, got {_check.short(value)}")
+        raise ValueError(f"must be printable, got {checks.short(value)}")
     return value
 
 
@@ -37,25 +38,20 @@ NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 NAME = "1 to 64 small letters, digits, - and _, the first a letter or digit"
 Name = Annotated[str, Field(pattern=NAME_PATTERN, description="Of a model.")]
 Number = Annotated[float, Field(ge=-LARGEST_FEATURE, le=LARGEST_FEATURE, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
+Reward = Annotated[float, Field(ge=-LARGEST_REWARD, le=LARGEST_REWARD, allow_inf_nan=False)]
+Printable = Annotated[str, Field(min_length=1, max_length=LONGEST_ID), AfterValidator(_printable)]
 EventId = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=LONGEST_ID,
-        description="Of a decision: printable signs, chosen by the caller.",
-    ),
-    AfterValidator(_printable),
+    Printable, Field(description="Of a decision: printable characters, chosen by the caller.")
 ]
 Subject = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=LONGEST_ID,
-        description="Whom a decision is about, for deletion: printable signs.",
-    ),
-    AfterValidator(_printable),
+    Printable, Field(description="Whom a decision is about, for deletion: printable characters.")
 ]
 ArmName = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)] | Annotated[int, Field(strict=True)]
+
+
+def _example(content: Plain) -> ConfigDict:
+    return ConfigDict(extra="forbid", json_schema_extra={"examples": [content]})
 
 
 class _Asked(BaseModel):
@@ -65,20 +61,8 @@ class _Asked(BaseModel):
 class ModelSpec(_Asked):
     """A model: one of the policies that decide from features, and what it is told."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "news",
-                    "policy": "randucb",
-                    "dim": 3,
-                    "floor": 0.05,
-                    "default_reward": 0,
-                    "wait": 600,
-                }
-            ]
-        },
+    model_config = _example(
+        {"name": "news", "policy": "randucb", "dim": 3, "floor": 0.05, "default_reward": 0, "wait": 600}
     )
 
     name: Name
@@ -89,46 +73,24 @@ class ModelSpec(_Asked):
         dict[str, bool | int | float | str | None], Field(description="Of the policy.")
     ] = {}
     dim: Annotated[int, Field(ge=1, le=MOST_DIM, description="Features of an arm.")]
-    noise_std: Annotated[
-        float | None,
-        Field(gt=0, le=LARGEST, allow_inf_nan=False, description="Of the rewards; null is unknown."),
-    ] = None
+    noise_std: Annotated[Positive | None, Field(description="Of the rewards; null is unknown.")] = None
     theta_bound: Annotated[
-        float | None,
-        Field(
-            gt=0, le=LARGEST, allow_inf_nan=False, description="On the norm of theta; some policies need it."
-        ),
+        Positive | None, Field(description="On the norm of theta; some policies need it.")
     ] = None
     floor: Annotated[
         float,
         Field(ge=0, le=1, allow_inf_nan=False, description="Share of decisions that are drawn uniformly."),
     ] = 0.05
     half_life: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=LARGEST,
-            allow_inf_nan=False,
-            description="Decisions in which evidence loses half its weight.",
-        ),
+        Positive | None, Field(description="Decisions in which evidence loses half its weight.")
     ] = None
     default_reward: Annotated[
-        float | None,
-        Field(
-            ge=-LARGEST_REWARD,
-            le=LARGEST_REWARD,
-            allow_inf_nan=False,
-            description="What a decision earns whose reward did not come within `wait`.",
-        ),
+        Reward | None,
+        Field(description="What a decision earns whose reward did not come within `wait`."),
     ] = None
     wait: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=1e9,
-            allow_inf_nan=False,
-            description="Seconds after which a decision expires; null is never.",
-        ),
+        Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None,
+        Field(description="Seconds after which a decision expires; null is never."),
     ] = None
     window: Annotated[
         int, Field(ge=1, le=10_000_000, description="Decisions after which one that is still open expires.")
@@ -144,21 +106,9 @@ class ModelSpec(_Asked):
         return self
 
 
-class ModelFacts(BaseModel):
+class ModelFacts(ModelSpec):
     """A model and where it stands."""
 
-    name: str
-    policy: str
-    parameters: dict[str, Any]
-    dim: int
-    noise_std: float | None
-    theta_bound: float | None
-    floor: float
-    half_life: float | None
-    default_reward: float | None
-    wait: float | None
-    window: int
-    seed: int
     created: Annotated[float, Field(description="Seconds since 1970.")]
 
 
@@ -171,13 +121,8 @@ class Models(BaseModel):
 class DecisionAsked(_Asked):
     """An offer: the features of its arms, one row each."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"event_id": "visit-1", "features": [[1, 0, 0.5], [0, 1, 0.2]], "arms": ["red", "blue"]}
-            ]
-        },
+    model_config = _example(
+        {"event_id": "visit-1", "features": [[1, 0, 0.5], [0, 1, 0.2]], "arms": ["red", "blue"]}
     )
 
     features: Annotated[
@@ -239,12 +184,10 @@ class DecisionsMade(BaseModel):
 class RewardGiven(_Asked):
     """The reward of a decision."""
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"event_id": "visit-1", "reward": 1.0}]}
-    )
+    model_config = _example({"event_id": "visit-1", "reward": 1.0})
 
     event_id: EventId
-    reward: Annotated[float, Field(ge=-LARGEST_REWARD, le=LARGEST_REWARD, allow_inf_nan=False)]
+    reward: Reward
 
 
 class RewardsGiven(_Asked):
@@ -277,7 +220,7 @@ class RewardReceipts(BaseModel):
 class DeletionAsked(_Asked):
     """Which events to erase: some ids, all about someone, or all before a time. What was learnt from them stays."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"subject": "customer-17"}]})
+    model_config = _example({"subject": "customer-17"})
 
     event_ids: Annotated[
         Annotated[list[EventId], Field(fail_fast=True)] | None, Field(min_length=1, max_length=10_000)
@@ -298,6 +241,10 @@ class Deleted(BaseModel):
     """How many decisions were erased, with their rewards."""
 
     decisions: int
+    still_in_files: Annotated[
+        str | None,
+        Field(description="Why files may have them for a while; it is tried again. Else it is not there."),
+    ] = None
 
 
 class Estimate(BaseModel):
@@ -328,10 +275,14 @@ class EvaluationAnswer(BaseModel):
 
 
 class Health(BaseModel):
-    """That the service answers, and which version."""
+    """That the service decides and learns, and how it is."""
 
     status: Literal["ok"]
     version: str
+    leading: Annotated[int, Field(description="Models that this node leads.")]
+    following: Annotated[int, Field(description="Models that others lead.")]
+    failed: Annotated[int, Field(description="Models that cannot be used now.")]
+    commit_age: Annotated[float, Field(description="Seconds since something was last committed.")]
 
 
 class Failed(BaseModel):

@@ -1,6 +1,8 @@
-"""The service as a process: uvicorn, signals, and what it prints."""
+"""The service as a process: uvicorn, signals, files, and what it prints."""
 
+import asyncio
 import errno
+import logging
 import os
 import signal
 import socket
@@ -13,15 +15,29 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
+from solid_bandits._internal.signals import handled
+from solid_bandits.service.connections import Bounds, Connection, within
+
 TURN = 0.0005
 """Seconds after which one thread lets another go on, where both compute: those of requests and the writer's. Python's
 own are ten times as long, and would be seen in the time to an answer."""
+BACKLOG = 256
+"""Connections that wait to be accepted. All of them may be at once, before the first is counted: each needs a file."""
+OTHER_FILES = 100
+"""What a service has open besides its connections: the log, for each thread that reads it, libraries and pipes."""
+LOOK_EVERY = 5
+"""Ticks of uvicorn, each a tenth of a second, between two looks at all connections."""
+ENDED_AT_ONCE = 5
+"""Exit status of a service that did not end in time."""
+logger = logging.getLogger("solid_bandits.service")
 
 
 class Server(uvicorn.Server):
     """Says where it listens once it does, and ends in order at SIGTERM and Ctrl-C."""
 
-    def __init__(self, app: ASGIApp, host: str, port: int, said: Callable[[str], object]) -> None:
+    def __init__(
+        self, app: ASGIApp, host: str, port: int, said: Callable[[str], object], bounds: Bounds | None = None
+    ) -> None:
         config = uvicorn.Config(
             app,
             host=host,
@@ -31,10 +47,14 @@ class Server(uvicorn.Server):
             server_header=False,
             proxy_headers=False,  # nothing here depends on who is behind a proxy
             timeout_graceful_shutdown=10,
-            backlog=2048,
+            backlog=BACKLOG,
+            http=within(bounds or Bounds()),
+            ws="none",
         )
         super().__init__(config)
         self._said = said
+        self.end_seconds: float | None = None
+        """Seconds after a signal in which the process ends, whatever hangs; None waits for it."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say so."""
@@ -43,22 +63,35 @@ class Server(uvicorn.Server):
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             self._said(f"http://{f'[{host}]' if ':' in host else host}:{port}")
 
+    async def on_tick(self, counter: int) -> bool:
+        """Look at what is open, as uvicorn looks at the clock."""
+        if counter % LOOK_EVERY == 0:
+            now = asyncio.get_running_loop().time()
+            for one in list(self.server_state.connections):
+                assert isinstance(one, Connection)
+                one.look(now)
+        return await super().on_tick(counter)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End in order, and in time."""
+        if self.end_seconds is not None and not self.should_exit:
+            late = threading.Timer(self.end_seconds, _end_at_once, (self.end_seconds,))
+            late.daemon = True
+            late.start()
+        super().handle_exit(sig, frame)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Both signals end the server in order, and are not raised again afterwards: it has ended as it was asked."""
-        if threading.current_thread() is not threading.main_thread():
+        with handled(self.handle_exit, signal.SIGINT, signal.SIGTERM):
             yield
-            return
 
-        def end(number: int, frame: FrameType | None) -> None:
-            self.handle_exit(number, frame)
 
-        before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+def _end_at_once(seconds: float) -> None:
+    """What was acknowledged is in the log; what hangs would keep the store from whoever starts the service again."""
+    logger.error("the service did not end within %g s of its signal: what hangs is left", seconds)
+    logging.shutdown()
+    os._exit(ENDED_AT_ONCE)
 
 
 def held(host: str, port: int) -> list[socket.socket]:
@@ -92,11 +125,37 @@ def held(host: str, port: int) -> list[socket.socket]:
     return taken
 
 
+def make_room(connections: int) -> None:
+    """Let this process open as many files as so many connections need; a ValueError where it may not."""
+    if sys.platform == "win32":  # there a connection is no file
+        return
+    import resource
+
+    needed = connections + BACKLOG + OTHER_FILES
+    most, highest = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY or most >= needed:
+        return
+    if highest != resource.RLIM_INFINITY and highest < needed:
+        room = max(highest - BACKLOG - OTHER_FILES, 0)
+        raise ValueError(
+            f"connections must be at most {room:,} where a process may open {highest:,} files (ulimit -Hn), "
+            f"got {connections:,}"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, highest))
+
+
 def serve(
-    app: ASGIApp, host: str, port: int, said: Callable[[str], object], sockets: list[socket.socket]
+    app: ASGIApp,
+    host: str,
+    port: int,
+    said: Callable[[str], object],
+    sockets: list[socket.socket],
+    bounds: Bounds,
+    end_seconds: float,
 ) -> bool:
     """Serve at the sockets that `held` gave until a signal; whether it ever listened."""
     sys.setswitchinterval(TURN)
-    server = Server(app, host, port, said)
+    server = Server(app, host, port, said, bounds)
+    server.end_seconds = end_seconds
     server.run(sockets)
     return server.started

@@ -7,24 +7,30 @@ replay gives the same numbers.
 
 import math
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 
-from solid_bandits import _words
-from solid_bandits._types import Floats, Plain
-from solid_bandits.ope.running import MOMENTS, SERIES, Mean, Running, half_width, mean_of, take_all
+from solid_bandits._internal import wording
+from solid_bandits._internal.types import Floats, Plain
+from solid_bandits.core.decision import EXPIRED, OPEN, Decision
+from solid_bandits.ope.running import MOMENTS, Running, add_values, half_width, mean_of
+from solid_bandits.statistics.estimate import UNKNOWN, Estimate
 
 CONFIDENCE = 0.95
 BLOCK = 256
 """Rows that are taken in at once: a decision does not wait for arithmetic."""
 MINUTES = 60
-"""That rates are shown for."""
+"""Minutes shown."""
 MOST_ARMS = 10_000
 """Whose numbers are kept; decisions for others are counted together."""
 SHOWN = 100
 """Arms in an answer, those with most decisions."""
+FEWEST = 5
+"""Decisions of an arm from which its numbers are shown; fewer would say what single people did."""
+BLOCK_NUMBERS = 1 << 18
+"""Features of rows that wait to be taken in, about."""
 MINUTE = 60_000_000
 """In microseconds."""
 
@@ -45,17 +51,25 @@ class Stats:
         self._queue: list[Row] = []
         self._arms: dict[str, int] = {}  # places in the next two
         self._chosen: list[int] = []
+        self._erased: list[int] = []
+        """Of the decisions for each arm, how many are no longer in the log."""
         self._moments = np.zeros((16, MOMENTS))  # of the rewards
+        self._size = 0
         self._minutes: dict[int, list[int]] = {}  # decisions and rewards
         self._decisions = self._defaulted = self._expired = self._others = 0
         self._lock = threading.RLock()
 
-    def decided(self, time: int, arms: Sequence[Any], place: int) -> None:
-        """A new decision, at a time in microseconds since 1970, for the arm at a place among those on offer."""
+    def take(self, decision: Decision) -> None:
+        """A decision was made (it is open), or closed: with its reward, with the default, or without any."""
+        if decision.status == OPEN:
+            self._decided(decision.time, str(decision.arm))
+        else:
+            self._closed(decision)
+
+    def _decided(self, time: int, name: str) -> None:
         with self._lock:
             self._decisions += 1
             self._minute(time)[0] += 1
-            name = str(arms[place])
             known = self._arms.get(name)
             if known is not None:
                 self._chosen[known] += 1
@@ -64,32 +78,57 @@ class Stats:
             else:
                 self._others += 1
 
-    def settled(
-        self,
-        time: int,
-        arms: Sequence[Any],
-        place: int,
-        probabilities: Floats,
-        features: Floats,
-        reward: float | None,
-        defaulted: bool = False,
-    ) -> None:
-        """A decision was closed: with its reward, with the default, or without any."""
+    def _closed(self, one: Decision) -> None:
+        reward, defaulted = one.reward, one.status == EXPIRED
         with self._lock:
             self._defaulted += defaulted and reward is not None
             if reward is None:
                 self._expired += 1
                 return
-            self._minute(time)[1] += not defaulted
-            self._queue.append((str(arms[place]), probabilities, features, place, reward))
+            assert one.reward_time is not None  # it is closed
+            assert one.probabilities is not None
+            assert one.offered is not None
+            self._minute(one.reward_time)[1] += not defaulted
+            self._size = max(self._size, len(one.probabilities))  # a block is as wide as its widest row
+            if len(self._queue) * self._size * self._dim > BLOCK_NUMBERS:
+                self._take_in()
+            self._queue.append((str(one.arm), one.probabilities, one.offered, one.place, reward))
             if len(self._queue) >= BLOCK:
                 self._take_in()
+
+    def forget(self, arms: Iterable[str]) -> None:
+        """Decisions for these arms were erased: arms with few or none others are no longer told apart.
+
+        What they earned stays in the sums over all decisions, as in the estimate.
+        """
+        with self._lock:
+            self._take_in()
+            for name, count in Counter(arms).items():
+                place = self._arms.get(name)
+                if place is None:
+                    continue
+                self._erased[place] += count
+                if self._chosen[place] - self._erased[place] < FEWEST:
+                    self._drop_arm(name)
+
+    def _drop_arm(self, name: str) -> None:
+        """Its place is taken by the last arm."""
+        place, last = self._arms.pop(name), len(self._arms)
+        self._others += self._chosen[place]
+        if place != last:
+            moved = next(other for other, where in self._arms.items() if where == last)
+            self._arms[moved] = place
+            self._chosen[place], self._erased[place] = self._chosen[last], self._erased[last]
+            self._moments[place] = self._moments[last]
+        self._moments[last] = 0
+        del self._chosen[last], self._erased[last]
 
     def answer(self, now: int) -> Plain:
         """The numbers as of a time, in microseconds since 1970, as plain data."""
         with self._lock:
             self._take_in()
-            shown = sorted(self._arms.items(), key=lambda item: -self._chosen[item[1]])[:SHOWN]
+            known = [item for item in self._arms.items() if self._chosen[item[1]] >= FEWEST]
+            shown = sorted(known, key=lambda item: -self._chosen[item[1]])[:SHOWN]
             return {
                 "confidence": CONFIDENCE,
                 "decisions": self._decisions,
@@ -123,7 +162,7 @@ class Stats:
                 "dim": self._dim,
                 "running": self._running.state(),
                 "arms": {
-                    arm: [self._chosen[place], *self._moments[place].tolist()]
+                    arm: [self._chosen[place], self._erased[place], *self._moments[place].tolist()]
                     for arm, place in self._arms.items()
                 },
                 "minutes": [[minute, *counts] for minute, counts in self._minutes.items()],
@@ -136,10 +175,11 @@ class Stats:
         try:
             found = cls(plain["dim"])
             found._running = Running.restored(plain["dim"], plain["running"])
-            for arm, (chosen, *moments) in plain["arms"].items():
+            for arm, (chosen, erased, *moments) in plain["arms"].items():
                 if len(moments) != MOMENTS or not np.isfinite(moments).all():
                     raise ValueError(f"stats must have {MOMENTS} moments of each arm, got {moments}")
                 place = found._add_arm(str(arm), int(chosen))  # first: it may put a larger table in place
+                found._erased[place] = int(erased)
                 found._moments[place] = moments
             found._minutes = {int(minute): [int(a), int(b)] for minute, a, b in plain["minutes"]}
             found._decisions, found._defaulted, found._expired, found._others = map(int, plain["counts"])
@@ -152,13 +192,14 @@ class Stats:
             return
         names, probabilities, features, places, rewards = map(list, zip(*self._queue, strict=True))
         self._queue.clear()
+        self._size = 0
         self._running.add(features, probabilities, places, rewards)
         known = [
             (self._arms[name], reward)
             for name, reward in zip(names, rewards, strict=True)
             if name in self._arms
         ]
-        take_all(
+        add_values(
             self._moments,
             np.array([one for one, _ in known], dtype=np.int64),
             np.array([one for _, one in known]),
@@ -167,6 +208,7 @@ class Stats:
     def _add_arm(self, name: str, chosen: int) -> int:
         place = self._arms[name] = len(self._arms)
         self._chosen.append(chosen)
+        self._erased.append(0)
         if place == len(self._moments):
             self._moments = np.concatenate([self._moments, np.zeros_like(self._moments)])
         return place
@@ -192,16 +234,7 @@ class Stats:
         }
 
     def _values(self) -> Plain:
-        found = {
-            name: mean_of(moments, CONFIDENCE)
-            for name, moments in zip(SERIES, self._running.moments, strict=True)
-        }
-        uniform, greedy = self._running.unsupported.tolist()
-        nothing = Mean(None, None, None)
-        if uniform:
-            found["uniform"] = found["over_uniform"] = nothing
-        if greedy:
-            found["greedy"] = found["over_greedy"] = nothing
+        found = self._running.values(CONFIDENCE)
         return {"rows": self._running.rows, **{name: _plain(mean) for name, mean in found.items()}}
 
     def _notes(self) -> list[str]:
@@ -210,9 +243,10 @@ class Stats:
         for name, rows in zip(("uniform", "Greedy"), self._running.unsupported.tolist(), strict=True):
             if rows:
                 notes.append(
-                    f"The log cannot say what {name} would have earned: in {_words.count(rows, 'decision')} an arm "
+                    f"The log cannot say what {name} would have earned: in {wording.count(rows, 'decision')} an arm "
                     f"that it might choose had probability 0. Make the model with a floor, such as 0.05."
                 )
+        notes.extend(self._running.notes())
         waiting = self._decisions - self._running.rows - self._expired
         if waiting > 0.05 * self._decisions:
             notes.append(
@@ -226,14 +260,14 @@ class Stats:
         return notes
 
 
-def _share(part: int, whole: int) -> Mean:
+def _share(part: int, whole: int) -> Estimate:
     """Of all decisions, with an interval of the mean probability of the arm; two are added, one of each kind."""
     if whole == 0:
-        return Mean(None, None, None)
+        return UNKNOWN
     share, added = part / whole, (part + 1) / (whole + 2)
     half = math.sqrt(added * (1 - added)) * half_width(whole, 1 - CONFIDENCE)
-    return Mean(share, max(share - half, 0.0), min(share + half, 1.0))
+    return Estimate(share, max(share - half, 0.0), min(share + half, 1.0))
 
 
-def _plain(mean: Mean) -> Plain:
+def _plain(mean: Estimate) -> Plain:
     return mean._asdict()

@@ -2,26 +2,24 @@
 
 import asyncio
 import logging
-import queue
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from solid_bandits.live.arguments import now
-from solid_bandits.service.loading import PartedError, caught_up
+from solid_bandits.live.recovery import ReplayDiverged
+from solid_bandits.live.store import FencedError, FullError, ModelRow, Nodes, Store, StoreError
+from solid_bandits.service.budgets import Budgets
+from solid_bandits.service.clock import Clock
+from solid_bandits.service.errors import RefusedError, unavailable
+from solid_bandits.service.loading import Loading
 from solid_bandits.service.metrics import Metrics
-from solid_bandits.service.model import Model
-from solid_bandits.service.refusals import RefusedError, unavailable
+from solid_bandits.service.model import Model, caught_up_model
 from solid_bandits.service.schemas import ModelSpec
-from solid_bandits.service.store import FencedError, FullError, ModelRow, Nodes, Store, StoreError
-from solid_bandits.service.trial import alike, tried
+from solid_bandits.service.turns import Turns
+from solid_bandits.service.warm_up import warm_up, warmed_by
 
-LARGEST_GROUP = 256
-"""Calls that share a commit."""
-MOST_WAITING = 4_096
-"""Calls; more are sent away."""
 LONGEST_CALL = 120.0
 """Seconds that a call may wait for its commit, where the disk or the database hangs. What becomes of it is unknown
 then: it is repeated with the same ids, as after a lost answer."""
@@ -35,9 +33,14 @@ logger = logging.getLogger("solid_bandits.service")
 
 class _Call(NamedTuple):
     row: ModelRow
+    key: str
     work: Callable[[Model, int], Any]
     reading: bool
     future: "asyncio.Future[Any]"
+
+    @property
+    def model(self) -> int:
+        return self.row.id
 
 
 class Writer:
@@ -47,12 +50,20 @@ class Writer:
     the model is dropped, to be read from the log again.
     """
 
-    def __init__(self, store: Store, nodes: Nodes, metrics: Metrics) -> None:
+    def __init__(self, store: Store, nodes: Nodes, metrics: Metrics, budgets: Budgets) -> None:
+        self.models: dict[int, Model] = {}
+        """Those in memory; only the writer's thread changes them."""
+        self.loading = Loading()
+        self.unwritten: str | None = None
+        """Why the last commit failed; None where it did not."""
+        self.committed = time.monotonic()
+        """When something was last committed."""
         self._store = store
         self._nodes = nodes
         self._metrics = metrics
-        self._models: dict[int, Model] = {}
-        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._budgets = budgets
+        self._clock = Clock()
+        self._calls: Turns[_Call] = Turns()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended = False
@@ -63,38 +74,54 @@ class Writer:
         """Whether calls are served: from the start until the thread ends, however it does."""
         return self._thread.is_alive() and not self._ended
 
+    @property
+    def waiting(self) -> int:
+        """How many calls wait."""
+        return self._calls.qsize()
+
     def start(self, rows: list[ModelRow]) -> None:
         """Try and read all models, then begin to serve; called on the event loop's thread."""
         self._loop = asyncio.get_running_loop()
         seen: set[str] = set()
-        for row in rows:
-            try:
-                spec = ModelSpec.model_validate_json(row.spec)
-                if alike(spec) not in seen:
-                    tried(spec)
-                    seen.add(alike(spec))
-                self._models[row.id] = caught_up(None, row, self._store)
-            except (PartedError, StoreError, ValueError) as error:  # the others can go on
-                logger.error("model %r cannot be loaded: %s", row.name, error)
-            except Exception:  # a fault of the service: who calls this model is told so, each time
-                logger.exception("model %r cannot be loaded", row.name)
+
+        def read(row: ModelRow) -> None:
+            spec = ModelSpec.model_validate_json(row.spec)
+            if warmed_by(spec) not in seen:
+                warm_up(spec)
+                seen.add(warmed_by(spec))
+            self._load(row, len(rows))
+
+        for row in rows:  # where one cannot be loaded, the others can go on
+            self.loading.attempt(row, lambda row=row: read(row))  # type: ignore[misc]
+        self.loading.begin()
         self._thread.start()
+
+    def _load(self, row: ModelRow, models: int = 1) -> None:
+        """Read a model from its log, in no more memory than it may have while it runs."""
+        self.models[row.id] = caught_up_model(None, row, self._store, lambda: self._share(models))
+
+    def _share(self, least: int = 1) -> int:
+        """Bytes of memory for the decisions of each model."""
+        return self._budgets.decisions_memory // max(len(self.models), least, 1)
 
     async def stop(self) -> None:
         """Serve what waits, take snapshots, and end."""
+        self.loading.end()
         if self._thread.is_alive():
             self._calls.put(None)
             await asyncio.to_thread(self._thread.join, LONGEST_END)
             if self._thread.is_alive():
                 logger.error("the writer did not end within %g s; it is left behind", LONGEST_END)
 
-    async def do(self, row: ModelRow, work: Callable[[Model, int], T], *, reading: bool = False) -> T:
+    async def do(
+        self, row: ModelRow, work: Callable[[Model, int], T], *, key: str = "", reading: bool = False
+    ) -> T:
         """Let `work` change a model, or read from it; returns when what it did is on the disk."""
         assert self._loop is not None  # it was started
-        if self._calls.qsize() >= MOST_WAITING:
+        if self.waiting >= self._budgets.waiting_calls:
             raise unavailable("too many calls are waiting; try again")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._calls.put(_Call(row, work, reading, future))
+        self._calls.put(_Call(row, key, work, reading, future))
         if not self.alive:  # asked after the call was put, so one that the thread never saw is not waited for
             future.cancel()
             raise unavailable(GONE)
@@ -111,85 +138,86 @@ class Writer:
             logger.exception(GONE)
         finally:
             self._ended = True
-            self._refuse_the_rest()
+            calls = [*self._in_hand, *self._calls.drain()]  # nobody would answer them any more
+            self._answer([(call.future, unavailable(GONE)) for call in calls])
 
-    def _refuse_the_rest(self) -> None:
-        """Nobody would answer them any more."""
-        calls = [*self._in_hand]
-        with suppress(queue.Empty):
-            while True:
-                call = self._calls.get_nowait()
-                calls += [] if call is None else [call]
+    def _answer(self, outcomes: list[tuple["asyncio.Future[Any]", Any]]) -> None:
         assert self._loop is not None  # it was started
-        with suppress(RuntimeError):  # the loop has ended: nobody waits
-            self._loop.call_soon_threadsafe(_answer, [(call.future, unavailable(GONE)) for call in calls])
+        with suppress(RuntimeError):  # the loop has ended: nobody waits for these
+            self._loop.call_soon_threadsafe(_answer, outcomes)
 
     def _serve_all(self) -> None:
-        ended = False
-        while not ended:
-            # Without an end: there may be nothing to do for days, and `stop` puts None.
-            group = [self._calls.get()]
-            while len(group) < LARGEST_GROUP:
+        while group := self._calls.take(self._budgets.group_calls):
+            self._in_hand = group
+            row, begun = group[0].row, time.perf_counter()
+            if self._may_be_served(row, group):
                 try:
-                    group.append(self._calls.get_nowait())
-                except queue.Empty:
-                    break
-            ended = None in group
-            self._in_hand = [call for call in group if call is not None]
-            outcomes = self._serve(self._in_hand)
-            assert self._loop is not None  # it was started
-            try:
-                self._loop.call_soon_threadsafe(_answer, outcomes)
-            except RuntimeError:  # the loop has ended: nobody waits for these
-                break
+                    answers = self._serve_model(row, group)
+                except RefusedError as error:
+                    answers = [error] * len(group)
+                self._calls.put_back(group[len(answers) :])
+                self._metrics.group(len(answers), time.perf_counter() - begun)
+                self._answer(list(zip([call.future for call in group], answers, strict=False)))
             self._in_hand = []
-        for model in list(self._models.values()):
+        for model in list(self.models.values()):
             self._last_snapshot(model)
 
-    def _serve(self, calls: list[_Call]) -> list[tuple["asyncio.Future[Any]", Any]]:
-        outcomes: list[tuple[asyncio.Future[Any], Any]] = []
-        for row in {call.row.id: call.row for call in calls}.values():
-            mine = [call for call in calls if call.row.id == row.id]
-            begun = time.perf_counter()
-            try:
-                answers = self._serve_model(row, mine)
-            except RefusedError as error:
-                answers = [error] * len(mine)
-            self._metrics.group(len(mine), time.perf_counter() - begun)
-            outcomes += zip([call.future for call in mine], answers, strict=True)
-        return outcomes
+    def _may_be_served(self, row: ModelRow, group: list[_Call]) -> bool:
+        """Whether the model is in memory. Else it is read first, and its calls wait; or they are told why not."""
+        if row.id in self.models:
+            return True
+        failure = self.loading.failure(row)
+        if failure is None:
+            self._calls.hold(row.id)
+            self._calls.put_back(group)
+            self.loading.order(row, lambda: self._load(row), lambda: self._release(row))
+        else:
+            self._answer([(call.future, failure.refusal()) for call in group])
+        return False
+
+    def _release(self, row: ModelRow) -> None:
+        self._calls.release(row.id)
 
     def _serve_model(self, row: ModelRow, calls: list[_Call]) -> list[Any]:
-        """Answers, in order; a RefusedError where it is none's turn. Whatever fails, the model is dropped first."""
+        """Answers to the first calls, in order, as many as there is time for; a RefusedError where it is none's turn.
+        Whatever fails, the model is dropped first.
+        """
         answers: list[Any] = []
         at_work = False
+        until = time.perf_counter() + self._budgets.group_seconds
         try:
             fence = self._nodes.fence(row.id)
             model = self._ready(row, fence)
             at_work = True
             for call in calls:
-                answers.append(self._worked(model, call, fence))  # noqa: PERF401 (their number says which failed)
+                answers.append(self._worked(model, call, fence))
+                if time.perf_counter() > until:
+                    break
             at_work = False
-            if fence is not None and not all(call.reading for call in calls):
-                self._commit(model, fence)
+            if fence is not None and not all(call.reading for call in calls[: len(answers)]):
+                fresh = model.history.fresh
+                model.history.commit(check=True)
+                if fresh:
+                    self.unwritten, self.committed = None, time.monotonic()
+                self._metrics.committed(fresh)
+            model.shed(self._share())
             return answers
         except FencedError:
             self._drop(row)
             raise unavailable(f"model {row.name!r} is led by another node now; try again") from None
         except FullError as error:
             self._drop(row)
+            self.unwritten = "the disk is full"
             logger.error("%s", error)
             raise RefusedError(507, "the disk is full; nothing was changed", retry_after=10) from None
         except StoreError as error:
             self._drop(row)
+            self.unwritten = "the log cannot be written"
             logger.error("%s", error)
             raise unavailable("the log cannot be written or read now; try again") from None
-        except PartedError as error:
+        except ReplayDiverged as error:
             self._drop(row)
-            logger.error("%s", error)
-            raise unavailable(
-                f"model {row.name!r} does not follow from its log; see the server's log"
-            ) from None
+            raise self.loading.failed(row, error).refusal() from None
         except Exception:
             self._drop(row)
             logger.exception("model %r", row.name)
@@ -201,38 +229,43 @@ class Writer:
 
     def _ready(self, row: ModelRow, fence: int | None) -> Model:
         """The model, with all events of its log; while it is led here nobody else adds any."""
-        model = self._models.get(row.id)
-        if model is None or fence is None or model.fence != fence:
-            model = self._models[row.id] = caught_up(model, row, self._store)
-            model.fence = fence
+        model = self.models[row.id]
+        if fence is None or model.history.fence != fence:
+            model = self.models[row.id] = caught_up_model(model, row, self._store, self._share)
+            model.history.fence = fence
+            if fence is not None:
+                model.begin_to_wait(self._clock.now(), self._clock.shift)
         return model
 
     def _worked(self, model: Model, call: _Call, fence: int | None) -> Any:
         if fence is None and not call.reading:
             return unavailable(f"model {model.row.name!r} is led by another node; try again")
         try:
-            return call.work(model, now())
+            moment = self._clock.now()
+            model.set_clock(self._clock.shift)
+            return call.work(model, moment)
         except RefusedError as error:
+            if model.history.broken:  # halfway: what the calls before it did cannot be written without it
+                raise RuntimeError("a call was refused after it had changed the model") from error
             return error
 
-    def _commit(self, model: Model, fence: int) -> None:
-        snapshot = model.pack(now()) if model.due() else None
-        self._store.append(model.row.id, fence, model.fresh, snapshot, list(model.erased))
-        self._metrics.committed(model.fresh)
-        model.written()
-        if snapshot is not None:
-            model.snapshot = (snapshot.sequence, snapshot.time)
+    def probe(self) -> None:
+        """After a commit that failed, find out whether the store can be written to again; may wait for it."""
+        if self.unwritten is None:
+            return
+        try:
+            self._store.probe()
+        except StoreError:
+            return
+        self.unwritten = None
 
     def _drop(self, row: ModelRow) -> None:
-        self._models.pop(row.id, None)
+        self.models.pop(row.id, None)
 
     def _last_snapshot(self, model: Model) -> None:
         """So that the next start replays nothing, with whatever version of the code."""
-        before = 0 if model.snapshot is None else model.snapshot[0]
-        if model.fence is None or model.sequence == before:
-            return
         try:
-            self._store.append(model.row.id, model.fence, [], model.pack(now()))
+            model.history.last_snapshot()
         except StoreError as error:
             logger.error("no snapshot of model %r: %s", model.row.name, error)
 

@@ -31,7 +31,7 @@ async function look() {
   try {
     const { models } = await ask("v1/models");
     if (turn !== state.turn) return;
-    const wanted = decodeURIComponent(location.hash.slice(1));
+    const wanted = location.hash.slice(1); // names of models have no letters that are escaped
     state.model = models.find(({ name }) => name === wanted)?.name ?? models[0]?.name ?? null;
     const stats = state.model === null ? null : await ask(`v1/models/${encodeURIComponent(state.model)}/stats`);
     if (turn !== state.turn) return;

@@ -1,15 +1,17 @@
-"""Every request is counted and timed, and every answer has the same safe headers."""
+"""Metrics and security headers."""
 
+import asyncio
 import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from solid_bandits.service.errors import error_response
 from solid_bandits.service.metrics import Metrics
 
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
-class Watched:
+class Middleware:
     """Counts by the pattern of a path: names of models do not become names of series."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -21,11 +23,12 @@ class Watched:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, status = time.perf_counter(), 500
+        begun, status, begun_to_answer = time.perf_counter(), 500, False
 
         async def noted(message: Message) -> None:
-            nonlocal status
+            nonlocal status, begun_to_answer
             if message["type"] == "http.response.start":
+                begun_to_answer = True
                 status = message["status"]
                 present = {name for name, _ in message["headers"]}
                 message["headers"] = [
@@ -36,6 +39,12 @@ class Watched:
 
         try:
             await self._app(scope, receive, noted)
+        except asyncio.CancelledError:  # by the end of the service, which has waited for it long enough
+            if begun_to_answer:
+                raise
+            await error_response(503, "the service ends; try again", retry_after=1)(scope, receive, noted)
         finally:
             route = getattr(scope.get("route"), "path", "other")
+            if status in (413, 429, 503, 507):
+                self._metrics.refused(status)
             self._metrics.request(scope["method"], route, status, time.perf_counter() - begun)

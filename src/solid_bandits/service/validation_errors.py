@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from solid_bandits import _check
+from solid_bandits._internal import checks
 from solid_bandits.service.schemas import NAME, NAME_PATTERN
 
 OUTSIDE = ("body", "query", "path", "one", "many")
@@ -31,8 +31,8 @@ WANTED = {
     "model_attributes_type": OBJECT,
     "model_type": OBJECT,
     "none_required": "null",
-    "string_too_long": "text of at most {max_length} signs",
-    "string_too_short": "text of at least {min_length} signs",
+    "string_too_long": "text of at most {max_length} characters",
+    "string_too_short": "text of at least {min_length} characters",
     "string_type": "text",
     "string_unicode": "text",
     "too_long": "a list of at most {max_length}",
@@ -101,4 +101,4 @@ def _got(error: Mapping[str, Any]) -> str:
     long = (
         error["type"] in ("too_long", "too_short") and error.get("ctx", {}).get("actual_length") is not None
     )
-    return f"{error['ctx']['actual_length']:,}" if long else _check.short(error["input"])
+    return f"{error['ctx']['actual_length']:,}" if long else checks.short(error["input"])

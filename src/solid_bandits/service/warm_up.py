@@ -1,4 +1,4 @@
-"""Everything that a model does, done once on the side: what is compiled then, no request has to wait for."""
+"""Warm up, so that no request waits for compilation."""
 
 import json
 
@@ -9,23 +9,19 @@ from solid_bandits.service.schemas import ModelSpec
 from solid_bandits.service.stats import Stats
 
 
-def tried(spec: ModelSpec) -> None:
+def warm_up(spec: ModelSpec) -> None:
     """Decide, learn and count with a model as specified; a ValueError, TypeError or OverflowError says what cannot be.
 
     Its statistics too: they are taken in some hundred rewards at a time, and would else be compiled in the midst of
     traffic, with all calls of all models waiting for it.
     """
-    bandit = new_bandit(spec)
-    features = np.eye(2, spec.dim) + 0.5
-    choice = bandit.decide(features)
-    bandit.learn(choice.event_id, 0.0)
-    stats = Stats(spec.dim)
-    stats.decided(0, choice.arms, 0)
-    stats.settled(0, choice.arms, 0, choice.probabilities, features, 0.0)
+    bandit, stats = new_bandit(spec), Stats(spec.dim)
+    bandit.beside = stats
+    bandit.learn(bandit.decide(np.eye(2, spec.dim) + 0.5).event_id, 0.0)
     stats.answer(0)
 
 
-def alike(spec: ModelSpec) -> str:
+def warmed_by(spec: ModelSpec) -> str:
     """The same for models that the same trial will do for: those of one policy with the same parameters."""
     kinds = [spec.noise_std is None, spec.half_life is None, spec.floor > 0, spec.theta_bound is None]
     return json.dumps([spec.policy, spec.parameters, spec.dim, kinds])

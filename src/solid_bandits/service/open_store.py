@@ -1,9 +1,11 @@
-"""A store by its place: a directory, or the address of a database."""
+"""Open the store of a directory or URL."""
 
 from pathlib import Path
 
-from solid_bandits.service.sqlite import SqliteStore
-from solid_bandits.service.store import Alone, Nodes, Store
+from solid_bandits.live.sqlite import SqliteStore
+from solid_bandits.live.store import Alone, Nodes, Store, StoreError
+
+FILE = "service.db"
 
 
 def open_store(data: Path | None, database: str | None, *, create: bool = False) -> Store:
@@ -13,12 +15,14 @@ def open_store(data: Path | None, database: str | None, *, create: bool = False)
             f"data or database must be given, and not both, got {'neither' if data is None else 'both'}"
         )
     if data is not None:
-        store = SqliteStore(data, create=create)
+        if not create and not (data / FILE).is_file():
+            raise StoreError(f"{str(data)!r} must be the directory of a service, but has no {FILE}")
+        store = SqliteStore(data / FILE, create=create, write=create)
         if create:  # by a server, which goes on writing
-            store.carry_over()
+            store.start_checkpointer()
         return store
     try:
-        from solid_bandits.service.postgres import PostgresStore
+        from solid_bandits.live.postgres import PostgresStore
     except ImportError:
         raise ValueError("database needs pip install 'solid-bandits[service-postgres]'") from None
     assert database is not None  # one of the two was given
@@ -28,9 +32,9 @@ def open_store(data: Path | None, database: str | None, *, create: bool = False)
 def nodes_of(store: Store, address: str, lease: float) -> Nodes:
     """Who leads what in this store; `address` is where others reach this node, `lease` how long it may be silent."""
     if isinstance(store, SqliteStore):
-        return Alone()
+        return Alone(store.fence)
+    from solid_bandits.live.postgres import PostgresStore
     from solid_bandits.service.leadership import Leadership
-    from solid_bandits.service.postgres import PostgresStore
 
     assert isinstance(store, PostgresStore)  # there is no other
     return Leadership(store, address, lease)

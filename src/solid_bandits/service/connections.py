@@ -1,0 +1,294 @@
+"""Bounds on what a connection may hold of the server, whoever is behind it: they need no key to hold.
+
+A head has so many bytes, so many lines and so many seconds, a body so many seconds for its length; what is sent ahead
+of answers waits unread, and answers that nobody takes are dropped. Where all connections are taken, a new one takes
+the place of the one that has been idle longest, unless all of them have requests that are being answered.
+"""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, ClassVar, Literal
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from solid_bandits.service.middleware import HEADERS
+
+SLICE = 4096
+"""Bytes that are parsed between two looks at the bounds, so a head may be twice this larger than its bound."""
+AHEAD = 64 << 10
+"""Bytes of further requests that are kept while one is answered; who sends more gets these answers and no others."""
+BODY_RATE = 64 << 10
+"""Bytes of a body per second, after its first seconds."""
+LINGER = 1.0
+"""Seconds in which what still comes after a refusal is thrown away: closed at once, a connection may lose it."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What connections may hold."""
+
+    connections: int = 1_000
+    """Open ones."""
+    head_bytes: int = 64 << 10
+    head_lines: int = 100
+    seconds: float = 10.0
+    """For a head; for a body, besides those for its bytes; and for a part of an answer to be taken."""
+
+
+class _TooManyLinesError(Exception):
+    """A head has more lines than it may."""
+
+
+class Connection(HttpToolsProtocol):
+    """One connection within bounds."""
+
+    bounds: ClassVar[Bounds]
+    idle: ClassVar[dict["Connection", None]]
+    """Connections that may be closed where room is needed, the one that has been so for longest first: those without a
+    request that is being answered, and those whose answer is not taken."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._reading: Literal["nothing", "head", "body"] = "nothing"
+        self._since: float | None = None
+        """When the head or the body that is awaited began; None while nothing is awaited."""
+        self._overdue: float | None = None
+        """Of `_since`, where it was found to be too long ago at the last look."""
+        self._begun = False
+        """Whether a message began in the slice that is being parsed."""
+        self._body_bytes = 0
+        self._other_bytes = 0
+        """Of the message, besides its body: its head, the lengths of chunks, trailers."""
+        self._rest = b""
+        """Bytes that came ahead of answers, not parsed yet."""
+        self._deaf = False
+        """Whether nothing more is parsed; what comes is thrown away."""
+        self._refused: float | None = None
+        """When the connection got its last answer, a refusal."""
+        self._unsent = 0
+        self._unsent_since = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See `asyncio.Protocol`."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self.idle[self] = None
+        if len(self.connections) > self.bounds.connections:
+            oldest = next(iter(self.idle))
+            if oldest is self:
+                self._write(503, f"there are {self.bounds.connections:,} connections already; try again")
+                self._leave()
+                self.transport.close()
+            else:
+                oldest._drop()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._leave()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        if self._deaf:
+            return
+        self._unset_keepalive_if_required()
+        if self._rest or self.pipeline:
+            self._keep(data)
+        else:
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        view = memoryview(data)
+        for start in range(0, len(data), SLICE):
+            if self.pipeline:  # else as many requests would be begun as fit into the data
+                self._keep(data[start:])
+                return
+            self._parse_slice(view[start : start + SLICE])
+            if self._deaf or self.transport.is_closing():
+                return
+
+    def _parse_slice(self, part: memoryview) -> None:
+        if self._since is None:
+            self._since = self.loop.time()
+        self._begun, before = False, self._body_bytes
+        try:
+            self.parser.feed_data(part)
+        except httptools.HttpParserUpgrade as error:  # to what is not spoken here: it goes on as it was
+            if error.args[0] < len(part):
+                self._parse_slice(part[error.args[0] :])
+            return
+        except httptools.HttpParserError as error:
+            if isinstance(error.__context__, _TooManyLinesError):
+                self._refuse_head()
+            else:
+                self._refuse(400, "this is no HTTP request")
+            return
+        if self._begun:  # how much of the slice is the new message's is not known
+            return
+        self._other_bytes += len(part) - (self._body_bytes - before)
+        if self._reading == "body":
+            if self._other_bytes > self.bounds.head_bytes + self._body_bytes:
+                self._refuse(400, "the chunks of a body must be longer than what is around them")
+        elif self._other_bytes > self.bounds.head_bytes:
+            self._refuse_head()
+
+    def _keep(self, data: bytes) -> None:
+        self.flow.pause_reading()
+        self._rest += data
+        if len(self._rest) > AHEAD:
+            self._end_after_answers()
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        super().on_message_begin()
+        self._reading, self._since, self._begun = "head", self.loop.time(), True
+        self._body_bytes = self._other_bytes = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A line of the head; trailers come here too, and are none."""
+        if self._reading != "head":
+            return
+        if len(self.headers) >= self.bounds.head_lines:
+            raise _TooManyLinesError
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """A head is complete, and its request begun."""
+        super().on_headers_complete()
+        self._reading, self._since = "body", self.loop.time()
+        self.idle.pop(self, None)
+
+    def on_body(self, body: bytes) -> None:
+        """A part of a body."""
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A request is complete."""
+        self._reading, self._since = "nothing", None
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """An answer is written: go on with what came ahead of it."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            return
+        if self.pipeline or self._deaf:
+            self.flow.pause_reading()
+        elif self._rest:
+            rest, self._rest = self._rest, b""
+            self._unset_keepalive_if_required()
+            self._parse(rest)
+        if not self._answering():
+            self.idle[self] = None
+
+    def pause_writing(self) -> None:
+        """An answer is not taken as fast as it is made."""
+        super().pause_writing()
+        self.idle[self] = None
+
+    def resume_writing(self) -> None:
+        """An answer is taken on."""
+        super().resume_writing()
+        if self._answering():
+            self.idle.pop(self, None)
+
+    def look(self, now: float) -> None:
+        """End what has taken too long; called every fraction of a second, with the time of the loop."""
+        if self._is_stuck(now) or (self._refused is not None and now - self._refused > LINGER):
+            self._drop()
+            return
+        if self._since is None or self._deaf or self.transport.is_closing():
+            return
+        if self.flow.read_paused or (self._reading != "body" and self._answering()):
+            self._since = now  # it is the server that is slow
+            return
+        seconds = self.bounds.seconds
+        if self._reading == "body" and not self.cycle.response_complete:
+            seconds += self._body_bytes / BODY_RATE
+        if now - self._since <= seconds:
+            return
+        if (
+            self._overdue != self._since
+        ):  # where the loop was busy for long, it may be there, and not be read yet
+            self._overdue = self._since
+        elif self._reading == "nothing":
+            self._drop()  # nothing was asked
+        else:
+            self._refuse(408, f"the {self._reading} of the request must come within {seconds:,.0f} seconds")
+
+    def _is_stuck(self, now: float) -> bool:
+        """Whether what was written has not been taken for too long, not even a part of it."""
+        unsent = self.transport.get_write_buffer_size()
+        if not unsent or unsent < self._unsent or not self._unsent:
+            self._unsent_since = now
+        self._unsent = unsent
+        return now - self._unsent_since > self.bounds.seconds
+
+    def _answering(self) -> bool:
+        """Whether a request is begun and its answer is not complete."""
+        return bool(self.pipeline) or (self.cycle is not None and not self.cycle.response_complete)
+
+    def _refuse_head(self) -> None:
+        most = f"{self.bounds.head_bytes:,} bytes and {self.bounds.head_lines:,} lines"
+        self._refuse(431, f"the head of the request must have at most {most}")
+
+    def _refuse(self, status: int, message: str) -> None:
+        """End the connection after an answer to the message that is being read, if it can have one."""
+        if self._reading != "body":
+            if self._answering():  # earlier requests get their answers
+                self._end_after_answers()
+                return
+        elif self.pipeline or (self.cycle.response_started and not self.cycle.response_complete):
+            self._drop()
+            return
+        self._deaf, self._rest = True, b""
+        if self._reading != "body" or not self.cycle.response_complete:
+            self._write(status, message)
+        if self._reading == "body":
+            self.cycle.disconnected = True  # what the application has to say to it is not sent
+            self.cycle.message_event.set()
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self._refused = self.loop.time()
+        self.idle[self] = None
+
+    def _end_after_answers(self) -> None:
+        self._deaf, self._rest = True, b""
+        self.cycle.keep_alive = False
+        self.flow.pause_reading()
+
+    def _write(self, status: int, message: str) -> None:
+        body = json.dumps({"error": message}).encode()
+        lines = [
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode(),
+            b"content-type: application/json",
+            b"content-length: %d" % len(body),
+            b"connection: close",
+            *(b"%s: %s" % pair for pair in HEADERS),
+            *([b"retry-after: 1"] if status == 503 else []),
+        ]
+        self.transport.write(b"\r\n".join([*lines, b"", body]))
+
+    def _drop(self) -> None:
+        self._leave()
+        self.transport.abort()
+
+    def _leave(self) -> None:
+        """Count no longer: its file is free in a moment."""
+        self._deaf, self._rest = True, b""
+        self.connections.discard(self)
+        self.idle.pop(self, None)
+
+
+def within(bounds: Bounds) -> type[Connection]:
+    """Return the protocol of one server: its connections are counted together."""
+
+    class Bounded(Connection):
+        idle: ClassVar[dict[Connection, None]] = {}
+
+    Bounded.bounds = bounds
+    return Bounded

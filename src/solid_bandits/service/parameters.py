@@ -1,0 +1,32 @@
+"""Bounds of parameters over HTTP: what a policy does for each decision grows with some of them."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from solid_bandits.policies.contract import Policy
+from solid_bandits.policies.naming import by_name
+from solid_bandits.service.errors import invalid
+
+MOST = 1_000
+"""Of parameters that are whole numbers, such as samples and votes, unless a policy's own are larger."""
+
+
+def check_parameters(policy: Policy) -> None:
+    """Raise a ValueError where a whole number among the parameters is too large to be asked for over the network."""
+    for one in fields(policy):
+        value = getattr(policy, one.name)
+        most = max(MOST, one.default) if isinstance(one.default, int) else MOST
+        if isinstance(value, int) and value > most:
+            raise ValueError(f"{one.name} must be at most {most} over HTTP, got {value}")
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Check policies by words, before a process reads a log for them."""
+    for word in words:
+        if word == "uniform" or word.startswith("always:"):
+            continue
+        try:
+            for policy in by_name([word], "random", 2).values():
+                check_parameters(policy)
+        except ValueError as error:
+            raise invalid(str(error)) from None

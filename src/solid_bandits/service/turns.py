@@ -1,0 +1,118 @@
+"""Calls that wait for the writer: models have their turns, and so have the keys of a model."""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+
+class Waiting(Protocol):
+    """A call that waits."""
+
+    @property
+    def model(self) -> int:
+        """Which model it is for."""
+
+    @property
+    def key(self) -> str:
+        """Whose call it is."""
+
+
+C = TypeVar("C", bound=Waiting)
+
+
+class Turns(Generic[C]):
+    """A queue of calls, from which those of one model are taken together.
+
+    Whoever sends many calls waits for his own: models are served in turns, and within a model one call of each key
+    after the other.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, dict[str, deque[C]]] = {}
+        self._turns: deque[int] = deque()
+        """Models with calls, the next one first."""
+        self._held: set[int] = set()
+        self._count = 0
+        self._ended = False
+        self._changed = threading.Condition()
+
+    def qsize(self) -> int:
+        """How many calls wait."""
+        return self._count
+
+    def put(self, call: C | None) -> None:
+        """Add a call; None is the end, after those that wait."""
+        with self._changed:
+            if call is None:
+                self._ended = True
+            else:
+                self._add(call)
+            self._changed.notify()
+
+    def _add(self, call: C, *, first: bool = False) -> None:
+        keys = self._waiting.get(call.model)
+        if keys is None:
+            keys = self._waiting[call.model] = {}
+            self._turns.append(call.model)
+        calls = keys.setdefault(call.key, deque())
+        if first:
+            calls.appendleft(call)
+        else:
+            calls.append(call)
+        self._count += 1
+
+    def put_back(self, calls: Sequence[C]) -> None:
+        """Add calls that were taken, before the others of their keys."""
+        with self._changed:
+            for call in reversed(calls):
+                self._add(call, first=True)
+            self._changed.notify()
+
+    def hold(self, model: int) -> None:
+        """Give a model no turns, until it is released."""
+        with self._changed:
+            self._held.add(model)
+
+    def release(self, model: int) -> None:
+        """Give it turns again."""
+        with self._changed:
+            self._held.discard(model)
+            self._changed.notify()
+
+    def take(self, most: int) -> list[C]:
+        """Wait for calls and take those of the next model, at most so many; none is the end."""
+        with self._changed:
+            while True:
+                for _ in range(len(self._turns)):
+                    model = self._turns.popleft()
+                    if model not in self._held:
+                        return self._taken(model, most)
+                    self._turns.append(model)
+                if self._ended:
+                    return []
+                self._changed.wait()  # without an end: there may be nothing to do for days
+
+    def _taken(self, model: int, most: int) -> list[C]:
+        keys = self._waiting.pop(model)
+        found: list[C] = []
+        while keys and len(found) < most:
+            key = next(iter(keys))
+            calls = keys.pop(key)
+            found.append(calls.popleft())
+            if calls:
+                keys[key] = calls  # behind the others
+        if keys:
+            self._waiting[model] = keys
+            self._turns.append(model)
+        self._count -= len(found)
+        return found
+
+    def drain(self) -> list[C]:
+        """Take all calls of all models, whoever is held."""
+        with self._changed:
+            found = [call for keys in self._waiting.values() for calls in keys.values() for call in calls]
+            self._waiting.clear()
+            self._turns.clear()
+            self._count = 0
+            return found
