@@ -3,24 +3,38 @@
 import numpy as np
 
 import solid_bandits as sb
+from variants import complete, draws
 
-ONE_CONTEXT = {"OSSB": sb.OSSB(), "SPL": sb.SPL(), "EndOfOptimism": sb.EndOfOptimism(), "UCB1": sb.UCB1()}
-SEVERAL_CONTEXTS = {"Solid": sb.Solid(), "AOIDS": sb.AOIDS(), "OAM": sb.OAM()}
-TABLE = ONE_CONTEXT | SEVERAL_CONTEXTS
+ONE_CONTEXT = {
+    "OSSB": sb.rivals.OSSB(),
+    "SPL": sb.rivals.SPL(),
+    "EndOfOptimism": sb.rivals.EndOfOptimism(),
+    "UCB1": sb.rivals.UCB1(),
+}
+SEVERAL_CONTEXTS = {"Solid": sb.Solid(), "AOIDS": sb.rivals.AOIDS(), "OAM": sb.rivals.OAM()}
 DECISION = {
     "RandUCB": sb.RandUCB(),
     "RandUCB, fixed ridge": sb.RandUCB(ridge=0.2),
     "VIDS": sb.VIDS(samples=16, memory=12),
-    "StreamingSolid": sb.StreamingSolid(),
+    "StreamingSolid": sb.rivals.StreamingSolid(),
     "LinTS": sb.LinTS(),
     "LinTS with votes": sb.LinTS(votes=8),
     "LinTS, evidence": sb.LinTS(ridge="evidence"),
     "EpsilonGreedy": sb.EpsilonGreedy(epsilon=0.3),
-    "LinUCB": sb.LinUCB(),
+    "LinMED": sb.rivals.LinMED(),
+    "LinIMED": sb.rivals.LinIMED(),
+    "SquareCB": sb.rivals.SquareCB(),
+    "FALCON": sb.rivals.FALCON(),
+    "FeelGoodTS": sb.rivals.FeelGoodTS(),
+    "LinUCB": sb.LinUCB(radius="paper", ridge=1.0),
+    "LinUCB, tuned": sb.LinUCB(),
     "Greedy": sb.Greedy(),
 }
+ADDED = complete(DECISION, SEVERAL_CONTEXTS, ONE_CONTEXT)
+"""Names of policies that are not listed above."""
+TABLE = ONE_CONTEXT | SEVERAL_CONTEXTS
 POLICIES = DECISION | TABLE
-CERTAIN = ("LinUCB", "Greedy", "OAM", *ONE_CONTEXT)
+CERTAIN = [name for name, policy in POLICIES.items() if not draws(policy)]
 """Those whose arm has probability 1."""
 
 

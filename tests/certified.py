@@ -7,7 +7,7 @@ import solid_bandits as sb
 
 def assert_solves(problem, solution):
     """The allocation costs within 1% of the certified value of (P), and is feasible."""
-    exact = sb.lower_bound(problem, tol=1e-4)
+    exact = sb.bounds.lower_bound(problem, tol=1e-4)
     cost = float((solution.pulls * problem.gaps).sum())
     assert exact.lower * (1 - 1e-6) <= cost <= exact.upper * 1.01
     assert solution.bracket[0] <= exact.upper * (1 + 1e-6)

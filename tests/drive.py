@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from solid_bandits.core.randomness import POLICY, make_rng
 from solid_bandits.policies import contract
-from solid_bandits.stream import POLICY, make_stream
+from solid_bandits.policies.state import arrays_of
 
 
 def begin(policy, problem, horizon=None, seed=0, run=0):
     """A new agent of a policy of either kind."""
-    return contract.start(policy, problem.setting(horizon), problem.table, make_stream(seed, run, POLICY))
+    return contract.start(policy, problem.setting(horizon), problem.table, make_rng(seed, run, POLICY))
 
 
 def all_arms(problem):
@@ -17,18 +18,27 @@ def all_arms(problem):
 
 def act(agent, problem, context):
     """(arm, explored), all arms of the context being available."""
-    return contract.act(agent, context, problem.features[context], all_arms(problem))
+    return contract.act(agent, context, problem.features[context], all_arms(problem), None)
 
 
 def update(agent, problem, context, arm, reward):
-    contract.update(agent, context, arm, problem.features[context, arm], reward)
+    contract.update(agent, context, arm, problem.features[context, arm], reward, 0)
+
+
+def chances(agent, context, arms, available):
+    """The distribution of the next arm, or None where it is not known; nothing is changed."""
+    out = np.full(len(available), np.nan)
+    arrays = arrays_of(agent.state)
+    before = [array.copy() for array in arrays]
+    contract.act(agent, context, arms, available, out)
+    for array, values in zip(arrays, before, strict=True):
+        array[...] = values
+    return None if np.isnan(out).any() else out
 
 
 def probabilities(agent, problem, context):
-    """The distribution of the next arm, or None where it is not known."""
-    out = np.full(problem.n_arms, np.nan)
-    known = contract.probabilities(agent, context, problem.features[context], all_arms(problem), out)
-    return out if known else None
+    """The same, all arms of the context being available."""
+    return chances(agent, context, problem.features[context], all_arms(problem))
 
 
 def decisions(agent, problem, steps, seed=7):
@@ -64,8 +74,8 @@ def follow(reference, agent, problem, steps, seed=7):
         context = int(rng.choice(problem.n_contexts, p=problem.context_probs))
         arms = problem.features[context]
         expected = reference.act(context, arms, everything)
-        assert contract.act(agent, context, arms, everything) == expected, f"step {step}"
+        assert contract.act(agent, context, arms, everything, None) == expected, f"step {step}"
         arm = expected[0]
         reward = problem.means[context, arm] + problem.noise_std * rng.normal()
         reference.update(context, arm, arms[arm], reward)
-        contract.update(agent, context, arm, arms[arm], reward)
+        contract.update(agent, context, arm, arms[arm], reward, 0)

@@ -9,7 +9,7 @@ from math import erfc
 import numpy as np
 from scipy.optimize import brentq
 
-from solid_bandits.estimation.ridges import SEARCH
+from solid_bandits.estimation.ridge import SEARCH
 
 SMALL = 1e-9  # ridge of V_omega relative to its mean eigenvalue: the settled convention, not a formula of the paper
 
@@ -128,9 +128,12 @@ class Decision:
 
     def __init__(self, policy, setting, stream):
         self.policy, self.setting, self.stream = policy, setting, stream
-        evident = policy.ridge == "evidence"
+        ridge = policy.ridge
+        if ridge is None:
+            ridge = 1.0 if policy.radius in ("paper", "theorem") else "evidence"
+        evident = ridge == "evidence"
         self.estimator = (
-            Evidence(setting.dim, setting.noise_std) if evident else Estimator(setting.dim, policy.ridge)
+            Evidence(setting.dim, setting.noise_std) if evident else Estimator(setting.dim, ridge)
         )
         self.t = 0
 
@@ -395,12 +398,16 @@ class LinUCB(Decision):
     def width(self):
         policy, setting = self.policy, self.setting
         log_det_ratio = np.linalg.slogdet(self.estimator.V / self.estimator.ridge)[1]
-        if policy.radius == "paper":
-            return policy.scale * self.noise()[0] * np.sqrt(log_det_ratio + np.log(self.t))
+        scale = policy.scale or {"tuned": 0.35}.get(policy.radius, 1.0)
+        if policy.radius != "theorem":
+            return scale * self.noise()[0] * np.sqrt(log_det_ratio + np.log(self.t))
         delta = policy.delta or 1 / (setting.horizon or self.t)
         ratio = np.exp(log_det_ratio / 2) / delta
-        radius = setting.noise_std * np.sqrt(2 * np.log(ratio)) + np.sqrt(policy.ridge) * setting.theta_bound
-        return policy.scale * radius
+        radius = (
+            setting.noise_std * np.sqrt(2 * np.log(ratio))
+            + np.sqrt(self.estimator.ridge) * setting.theta_bound
+        )
+        return scale * radius
 
     def choose(self, arms, available):
         return upper_arm(self.estimator, self.width(), arms, available)
@@ -425,7 +432,20 @@ class RandUCB(Decision):
         else:
             drawn = -2 * self.policy.temperature * np.log(uniform)
         width = deviation * np.sqrt(self.policy.growth * np.log(self.t) + drawn)
-        return upper_arm(self.estimator, width, arms, available)
+        arm, explored = upper_arm(self.estimator, width, arms, available)
+        return self.bought(arms, available, arm) if explored and self.policy.thrift else (arm, explored)
+
+    def bought(self, arms, available, c):
+        """The arm that tells the greedy arm b and c apart at the least price, as often as it teaches what c would."""
+        V = self.estimator.inverse
+        means = self.estimator.means(arms)
+        b = self.best(means, available)
+        worth = (arms @ V @ (arms[b] - arms[c])) ** 2 / (1 + self.estimator.sq_norms(arms))
+        usable = [a for a in np.flatnonzero(available) if a not in (b, c) and worth[a] >= worth[c] > 0]
+        price, a = min((((means[b] - means[a]) / worth[a], a) for a in usable), default=(np.inf, c))
+        if a == c or price >= self.policy.thrift * (means[b] - means[c]) / worth[c]:
+            return c, True
+        return (b, False) if self.stream.uniform() >= worth[c] / worth[a] else (a, True)
 
     def update(self, context, arm, features, reward):
         self.see([features])

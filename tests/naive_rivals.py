@@ -8,7 +8,7 @@ follow an allocation take it from `allocate(means)`, a function: that it solves 
 import numpy as np
 
 import naive
-from naive import Estimator, LinUCB, Planning, Stream
+from naive import Decision, Estimator, LinTS, LinUCB, Planning, Stream
 
 
 class Rival(Planning):
@@ -268,7 +268,175 @@ class EndOfOptimism(Counting):
             self.rewards[arm].append(reward)
 
 
-RIVALS = {kind.__name__: kind for kind in (UCB1, AOIDS, SPL, OAM, OSSB, EndOfOptimism)}
+def squared_radius(reference):
+    """beta_t of the policies of minimum empirical divergence."""
+    policy, setting, estimator = reference.policy, reference.setting, reference.estimator
+    scale = policy.scale or (1.0 if policy.radius == "theorem" else 0.25)
+    log_det_ratio = np.linalg.slogdet(estimator.V / estimator.ridge)[1]
+    delta = policy.delta or 1 / (reference.t + 1)
+    root = reference.noise()[0] * np.sqrt(log_det_ratio + 2 * np.log(1 / delta))
+    if policy.radius == "theorem":
+        root += np.sqrt(estimator.ridge) * setting.theta_bound
+    return (scale * root) ** 2
+
+
+def first_largest(values, tolerance):
+    """The first entry that none exceeds by more than this part of it, looking through them once."""
+    best = 0
+    for place, value in enumerate(values):
+        if value > values[best] * (1 + tolerance):
+            best = place
+    return best
+
+
+def design_of(rows):
+    """How often each row is pulled: a basis of rows, the largest entry first, then what is most uncertain."""
+    counts = np.zeros(len(rows))
+    largest = abs(rows).max(axis=0)
+    left = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0)
+    scaled, columns = left.copy(), np.ones(rows.shape[1], dtype=bool)
+    basis = []
+    for _ in range(rows.shape[1]):
+        entries = abs(left) * columns * (counts == 0)[:, None]
+        row, column = divmod(first_largest(entries.ravel(), 1e-9), rows.shape[1])
+        if entries[row, column] <= 1e-9 * (1 + 1e-9):
+            break
+        basis.append(row)
+        counts[row], columns[column] = 1, False
+        # What is left of the rows once their parts along this one are taken away, so that the column is 0.
+        left = left - np.outer(left[:, column] / left[row, column], left[row])
+    if not basis:
+        return counts
+    # Rows within the span of the basis; the information matrix in its own coordinates.
+    coordinates = np.linalg.lstsq(scaled[basis].T, scaled.T, rcond=None)[0].T
+    coordinates[abs(rows).max(axis=1) == 0] = 0
+    while True:
+        inverse = np.linalg.inv((coordinates.T * counts) @ coordinates)
+        norms = np.concatenate([[1.0], ((coordinates @ inverse) * coordinates).sum(axis=1)])
+        worst = first_largest(norms, 1e-9) - 1
+        if worst < 0:
+            return counts
+        counts[worst] += 1
+
+
+class LinMED(Decision):
+    def shares(self, arms, available):
+        """The probability of each arm."""
+        policy, offered = self.policy, np.flatnonzero(available)
+        means = self.estimator.means(arms)
+        best = self.best(means, available)
+        squares = squared_radius(self) * self.estimator.sq_norms(arms[best] - arms)
+        gaps = means[best] - means
+        f = np.zeros(len(arms))
+        for arm in offered:
+            f[arm] = np.exp(-(gaps[arm] ** 2) / squares[arm]) if gaps[arm] > 0 else 1.0
+        design = design_of(np.sqrt(f)[:, None] * arms)
+        q = np.zeros(len(arms))
+        share = policy.design if design.any() else 0.0
+        q[offered] = (1 - policy.empirical - share) / len(offered)
+        if design.any():
+            q += policy.design * design / design.sum()
+        q[best] += policy.empirical
+        p = q * f / (q * f).sum()
+        if policy.radius == "theorem":
+            wide = np.flatnonzero(available & (self.estimator.sq_norms(arms) > 1))
+            if len(wide):
+                p = p / 2 + (np.arange(len(arms)) == wide[0]) / 2
+        return p
+
+    def choose(self, arms, available):
+        arm = self.stream.choose(self.shares(arms, available))
+        return arm, arm != self.best(self.estimator.means(arms), available)
+
+
+class LinIMED(Decision):
+    def choose(self, arms, available):
+        policy, width = self.policy, squared_radius(self)
+        offered = np.flatnonzero(available)
+        means, known = self.estimator.means(arms[offered]), width * self.estimator.sq_norms(arms[offered])
+        levels = means + np.sqrt(known) if policy.form == 3 else means
+        leader = int(np.argmax(levels))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            index = np.nan_to_num((levels[leader] - levels) ** 2 / known, posinf=np.inf) - np.log(known)
+            if policy.form == 2:
+                index[leader] = min(index[leader], np.log(self.setting.horizon or self.t))
+            if policy.form == 3:
+                index[leader] = min(index[leader], np.log(policy.cap / np.ptp(levels) ** 2))
+        arm = int(offered[np.argmin(index)])
+        return arm, arm != self.best(self.estimator.means(arms), available)
+
+
+def learning_rate(reference, count):
+    """gamma / sqrt K of n = count decisions."""
+    estimator = reference.estimator
+    log_det_ratio = np.linalg.slogdet(estimator.V / estimator.ridge)[1] if estimator.ridge else 0.0
+    squares = reference.noise()[0] ** 2 * (log_det_ratio + np.log(1 + count))
+    return reference.policy.scale * np.sqrt(count / squares)
+
+
+class SquareCB(Decision):
+    def choose(self, arms, available):
+        return self.by_gaps(arms, available, self.estimator.theta, learning_rate(self, self.t))
+
+    def by_gaps(self, arms, available, theta, rate):
+        """One uniform number: the others in their order, each 1 / (K + gamma gap) wide, then the best arm."""
+        means = arms @ theta
+        best = self.best(means, available)
+        others = [int(arm) for arm in np.flatnonzero(available) if arm != best]
+        gamma = rate * np.sqrt(available.sum())
+        shares = [1 / (available.sum() + gamma * max(means[best] - means[arm], 0)) for arm in others]
+        place = int(np.searchsorted(np.cumsum(shares), self.stream.uniform(), side="right"))
+        arm = others[place] if place < len(others) else best
+        return arm, arm != best
+
+
+class FALCON(SquareCB):
+    def __init__(self, policy, setting, stream):
+        super().__init__(policy, setting, stream)
+        self.theta, self.rate = np.zeros(setting.dim), 0.0
+
+    def choose(self, arms, available):
+        before = self.t - 1
+        if before >= 2 and np.log2(before) % 1 == 0:
+            self.theta, self.rate = self.estimator.theta, learning_rate(self, before)
+        return self.by_gaps(arms, available, self.theta, self.rate)
+
+
+class FeelGoodTS(LinTS):
+    def choose(self, arms, available):
+        setting, policy, estimator = self.setting, self.policy, self.estimator
+        offered = np.flatnonzero(available)
+        arms, sigma = arms[offered], self.noise()[0]
+        tilt = policy.feel_good / (sigma * np.sqrt(setting.horizon or self.t)) * (self.t - 1)
+        shifts = tilt * sigma**2 * arms @ estimator.inverse
+        logs = tilt * arms @ estimator.theta + tilt**2 * sigma**2 * estimator.sq_norms(arms) / 2
+        weights = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+        best = int(np.argmax(estimator.means(arms)))
+        if policy.smoothed and len(offered) == 2:
+            apart = arms[best] - arms[1 - best]
+            shift = shifts[self.stream.choose(weights)]
+            norm = np.sqrt(apart @ estimator.inverse @ apart)
+            drawn = apart @ (estimator.theta + shift) + sigma * norm * self.stream.student(self.noise()[1])
+            arm = best if drawn >= 0 else 1 - best
+        else:
+            votes = policy.votes if len(offered) > 1 else 0
+            place = int(self.stream.uniform() * votes) if votes > 1 else 0
+            arm = [self.vote(arms, shifts, weights, tilt, sigma) for _ in range(max(votes, 1))][place]
+        return int(offered[arm]), arm != best
+
+    def vote(self, arms, shifts, weights, tilt, sigma):
+        while True:
+            favoured = self.stream.choose(weights)
+            values = arms @ (self.model(sigma) + shifts[favoured])
+            if (
+                self.policy.smoothed
+                or self.stream.uniform() < 1 / np.exp(tilt * (values - values.max())).sum()
+            ):
+                return int(np.argmax(values))
+
+
+KINDS = (UCB1, AOIDS, SPL, OAM, OSSB, EndOfOptimism, LinMED, LinIMED, SquareCB, FALCON, FeelGoodTS)
+RIVALS = {kind.__name__: kind for kind in KINDS}
 
 
 def start(policy, setting, table, seed, run):
@@ -276,4 +444,6 @@ def start(policy, setting, table, seed, run):
     kind = RIVALS.get(type(policy).__name__)
     if kind is None:
         return naive.start(policy, setting, table, seed, run)
+    if issubclass(kind, Decision):
+        return kind(policy, setting, Stream(seed, run, role=1))
     return kind(policy, setting, table, Stream(seed, run, role=1))

@@ -18,10 +18,12 @@ from typing import Any
 import httpx
 import psycopg
 
-from solid_bandits.service import events, keys
-from solid_bandits.service.loading import PartedError, check
-from solid_bandits.service.postgres import PostgresStore
-from solid_bandits.service.store import DECISION, REWARD
+from solid_bandits.live import events
+from solid_bandits.live.events import DECISION, REWARD
+from solid_bandits.live.postgres import PostgresStore
+from solid_bandits.live.recovery import ReplayDiverged, check
+from solid_bandits.service import keys
+from solid_bandits.service.model import source_of
 
 PATIENCE = 120.0
 """Seconds for anything: the machine may be busy."""
@@ -315,7 +317,7 @@ class Nodes:
         rewards: dict[str, list[float | None]] = {}
         for event in self.store.read(self.model):
             if event.kind == DECISION:
-                decisions.setdefault(event.event_id or "", []).append(events.decided_in(event))
+                decisions.setdefault(event.event_id or "", []).append(events.decision_in(event))
             elif event.kind == REWARD:
                 rewards.setdefault(event.event_id or "", []).append(events.reward_in(event))
         lost = doubled = 0
@@ -342,8 +344,8 @@ class Nodes:
         if fences != sorted(fences):
             wrong.append("a leader of the past has written")
         try:
-            words = check(self.store.models()[0], self.store)
-        except PartedError as error:
+            words = check(source_of(self.store.models()[0], self.store))
+        except ReplayDiverged as error:
             words = str(error)
         acknowledged = len(self.sent) + sum(one.reward is not None for one in self.sent)
         return Outcome(acknowledged, lost, doubled, len(set(fences)), words, wrong)

@@ -5,7 +5,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 
 
 def confusing_basis(problem: Problem) -> np.ndarray:

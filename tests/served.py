@@ -6,24 +6,26 @@ Nothing here waits without an end: what hangs is a failed test that says where, 
 import os
 import queue
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
+from solid_bandits.live.sqlite import SqliteStore
+from solid_bandits.live.store import Alone
 from solid_bandits.service import keys
 from solid_bandits.service.app import make_app
+from solid_bandits.service.open_store import FILE
 from solid_bandits.service.runtime import Settings
 from solid_bandits.service.server import Server
-from solid_bandits.service.sqlite import SqliteStore
-from solid_bandits.service.store import Alone
 
 PATIENCE = 120.0
 """Seconds for anything: the machine may be busy."""
@@ -75,11 +77,10 @@ def ended(process, seconds=PATIENCE):
 
 
 @contextmanager
-def service(store, nodes=None, settings=None):
-    """A client with an admin key to a service in a thread of this process."""
-    key, _ = keys.create(store, "admin", "test")
+def running(app, bounds=None):
+    """An application in a thread of this process: its address, and the server."""
     said = queue.Queue()
-    server = Server(make_app(store, nodes or Alone(), settings or Settings()), "127.0.0.1", 0, said.put)
+    server = Server(app, "127.0.0.1", 0, said.put, bounds)
     thread = threading.Thread(target=server.run, name="service", daemon=True)
     thread.start()
     try:
@@ -87,19 +88,30 @@ def service(store, nodes=None, settings=None):
             url = said.get(timeout=PATIENCE)
         except queue.Empty:
             raise TimeoutError(f"the service did not listen within {PATIENCE:g} s") from None
-        with httpx.Client(base_url=url, headers=bearer(key), timeout=60) as client:
-            yield client
+        yield url, server
     finally:
         server.should_exit = True
         joined(thread)
 
 
 @contextmanager
+def service(store, nodes=None, settings=None, bounds=None):
+    """A client with an admin key to a service in a thread of this process."""
+    key, _ = keys.create(store, "admin", "test")
+    app = make_app(store, nodes or Alone(), settings or Settings(stats_seconds=0))
+    with (
+        running(app, bounds) as (url, _),
+        httpx.Client(base_url=url, headers=bearer(key), timeout=60) as client,
+    ):
+        yield client
+
+
+@contextmanager
 def stored(directory, **settings):
     """The same, with a store in a directory."""
-    store = SqliteStore(directory, create=True)
+    store = SqliteStore(directory / FILE, create=True)
     try:
-        with service(store, settings=Settings(**settings)) as client:
+        with service(store, settings=Settings(**{"stats_seconds": 0} | settings)) as client:
             yield client
     finally:
         store.close()
@@ -137,7 +149,7 @@ class Process:
         *first, said = self.printed.splitlines()
         self.url = said.split()[-1]
         if first:
-            self.key = first[0].split()[-1]
+            self.key = Path(first[0].removeprefix("admin key in ")).read_text().strip()
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -167,6 +179,13 @@ def process(directory, *options, key=None, cli="solid_bandits"):
             if running.process.poll() is None:
                 running.process.kill()
             running.process.wait(PATIENCE)
+
+
+@contextmanager
+def tampering(directory):
+    """A connection to a store's file, past the store: committed where all went well, and closed in any case."""
+    with closing(sqlite3.connect(Path(directory) / FILE)) as connection, connection:
+        yield connection
 
 
 def replayed(directory):

@@ -1,8 +1,8 @@
 """A small experiment, played into a directory, and what must be the same however it came about."""
 
-from solid_bandits.experiments import engine
-from solid_bandits.experiments.reader import load
-from solid_bandits.workers import Processes
+from solid_bandits.paper import engine
+from solid_bandits.paper.reader import load
+from solid_bandits.simulation.workers import Processes
 
 TOML = """
 title = "Small"
@@ -43,8 +43,8 @@ class Silent:
     def __init__(self):
         self.total = self.kept = self.done = 0
 
-    def begin(self, tasks, kept, seconds):
-        self.total, self.kept = tasks, kept
+    def begin(self, tasks, kept):
+        self.total, self.kept = kept + len(tasks), kept
 
     def compiling(self, done, total):
         pass
@@ -52,7 +52,7 @@ class Silent:
     def start(self):
         pass
 
-    def advance(self, what, steps, seconds):
+    def advance(self, task):
         self.done += 1
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from solid_bandits.linalg.gram import GRAM_RIDGE
+from solid_bandits.estimation.linalg.gram import GRAM_RIDGE
 
 sizes = st.tuples(st.integers(1, 4), st.integers(2, 6), st.integers(1, 7), st.integers(0, 10**6))
 """Contexts, arms, dimension, seed."""

@@ -2,6 +2,7 @@
 
 import json
 import math
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+sys.path.append(str(Path(__file__).parent.parent / "benchmarks" / "peers"))
 from bench import cases, compare, floors, growth, player, table, terms, timing
+from bench.calls import Called
 from bench.plain import Speedup
 from bench.rates import draws, entries, estimate, gram, products, solves
 from bench.rates.kernels import KERNELS
@@ -309,13 +312,18 @@ def measured(ratio):
 def test_what_is_written_is_what_the_guard_reads(tmp_path):
     speedup = Speedup("SOLID exploring", (4, 8, 8), 1e-6, 7e-5)
     path = tmp_path / "bench.json"
-    assert compare.load(path) == {"floor": {}, "numpy": {}}
-    path.write_text(compare.as_json([measured(2.0)], [speedup]))
+    assert compare.load(path) == {"floor": {}, "numpy": {}, "calls": {}}
+    call = Called("Agent(LinUCB)", (4, 8, 8), 3e-6, 1e-6, 9e-6, ratio=3.0, speed=3.0)
+    path.write_text(compare.as_json([measured(2.0)], [speedup], [call]))
     committed = compare.load(path)
     assert committed == {
         "floor": {"SOLID exploring 2,3,3": 2.0},
         "numpy": {"SOLID exploring 4,8,8": pytest.approx(70)},
+        "calls": {"Agent(LinUCB) 4,8,8": 3.0},
     }
+    assert compare.verdict_of_calls(committed["calls"], [call._replace(ratio=3.7)]) == []
+    (said,) = compare.verdict_of_calls(committed["calls"], [call._replace(ratio=3.9)])
+    assert said == "WARNING: Agent(LinUCB) 4,8,8: 3.90 times its kernels, 3.00 when committed (+30%)"
     assert compare.verdict(committed, [measured(2.4)], [speedup]) == []
     slower = Speedup("SOLID exploring", (4, 8, 8), 2e-6, 7e-5)
     first, second = compare.verdict(committed, [measured(2.6)], [slower])
@@ -360,7 +368,7 @@ def test_a_player_explores_or_exploits_as_told():
         for _ in range(2):
             playing.restore()
             assert playing.play(20) == (20 if kind == "exploring" else 0)
-            thetas.append(playing.agent.state.estimator.targets.copy())
+            thetas.append(playing.agent.state.regression.estimator.targets.copy())
         assert np.array_equal(*thetas)
 
 
@@ -369,3 +377,17 @@ def test_the_command_explains_itself():
         [sys.executable, str(BENCHMARKS / "bench"), "--help"], capture_output=True, text=True, check=True
     )
     assert "--write" in done.stdout
+
+
+def test_the_comparison_on_a_gpu_skips_what_does_not_fit_its_problem(capsys):
+    script = runpy.run_path(str(BENCHMARKS / "gpu.py"))
+    played = dict(script["fitting"](script["make_problem"]((4, 8, 8)), 5_000))
+    assert set(script["policies"](8)) - set(played) == {"SPL", "UCB1"}
+    assert capsys.readouterr().out.startswith("SPL skipped: SPL takes one context, got 4; ")
+    assert dict(script["fitting"](script["make_problem"]((1, 8, 8)), 5_000, ["SPL"])).keys() == {"SPL"}
+    assert capsys.readouterr().out == ""
+
+
+def test_every_policy_of_the_table_can_be_made():
+    for label, kind in floors.FLOORS:
+        assert cases.policy_of(label, kind, 3).describe()

@@ -44,17 +44,9 @@ def test_a_policy_added_as_the_page_says_is_played(tmp_path):
         Path(sb.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
     )
     blocks = dict(re.findall(r"```python\n# src/solid_bandits/(\S+)\n(.*?)```", TEXT, flags=re.DOTALL))
-    assert set(blocks) == {"policies/softmax.py", "__init__.py", "policies/catalogue.py"}
+    assert set(blocks) == {"policies/softmax.py", "__init__.py"}
     (package / "policies" / "softmax.py").write_text(blocks["policies/softmax.py"], encoding="utf-8")
-    insert(package / "__init__.py", '    "Stream": "streams.base",\n', blocks["__init__.py"])
-    catalogue = package / "policies" / "catalogue.py"
-    insert(catalogue, '    "greedy": Entry(\n', blocks["policies/catalogue.py"])
-    insert(
-        catalogue,
-        "from solid_bandits.policies.spl import SPL\n",
-        "from solid_bandits.policies.softmax import Softmax\n",
-    )
-    insert(catalogue, "        Greedy,\n    )", "        Softmax,\n")
+    insert(package / "__init__.py", '    "simulate": "simulation.simulate",\n', blocks["__init__.py"])
 
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "SOLID_BANDITS_CACHE": str(tmp_path / "cache")}
     (tmp_path / "cache").mkdir(mode=0o700)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from solid_bandits import _extras
+from solid_bandits._internal import extras
 
 PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"
@@ -39,7 +39,7 @@ results = sb.simulate(problem, [sb.RandUCB(), sb.LinUCB()], horizon=20, runs=2, 
 assert results.final().height == 2
 assert "<table>" in results._repr_html_()
 assert "RandUCB" in repr(results.compare("RandUCB", "LinUCB"))
-assert sb.lower_bound(problem).value > 0
+assert sb.bounds.lower_bound(problem).value > 0
 bandit = sb.Bandit(sb.LinTS(), dim=2)
 assert bandit.decide([[1.0, 0.0], [0.0, 1.0]]).arm in (0, 1)
 """
@@ -64,25 +64,31 @@ def requirements(extra):
 
 
 def test_the_base_does_without_every_extra():
-    ended = python(BASE, _extras.EXTRAS)
+    ended = python(BASE, extras.EXTRAS)
     assert ended.returncode == 0, ended.stderr
 
 
 def test_an_agent_does_without_the_tables_of_a_simulation():
-    ended = python(AGENT, [*_extras.EXTRAS, "polars", "joblib"])
+    ended = python(AGENT, [*extras.EXTRAS, "polars", "joblib"])
     assert ended.returncode == 0, ended.stderr
 
 
 def test_every_extra_brings_what_it_is_said_to_bring():
     base = {re.match(r"[\w-]+", line)[0] for line in PROJECT["dependencies"]}
-    for module, extra in _extras.EXTRAS.items():
-        package = _extras.PACKAGES.get(module, module)
+    for module, extra in extras.EXTRAS.items():
+        package = extras.PACKAGES.get(module, module)
         assert package in requirements(extra)
         assert package not in base
 
 
+def test_what_runs_on_a_gpu_keeps_numpy_at_what_numba_cuda_imports_with():
+    """Until a release of numba-cuda does without np.row_stack, which NumPy 2.5 no longer has (numba-cuda #907)."""
+    assert requirements("gpu") == {"numba-cuda", "numpy"}
+    assert "numpy<2.5" in PROJECT["optional-dependencies"]["gpu"]
+
+
 def test_all_is_all_but_what_needs_a_gpu_and_what_developers_need():
-    extras = set(PROJECT["optional-dependencies"]) - {"all", "gpu", "test", "lint", "docs"}
+    extras = set(PROJECT["optional-dependencies"]) - {"all", "gpu", "test", "docs"}
     assert requirements("all") == {package for extra in extras for package in requirements(extra)}
 
 
@@ -119,4 +125,4 @@ def test_whatever_a_command_lacks_is_one_line():
 
 def test_what_is_missing_without_an_extra_is_no_riddle():
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
-        _extras.load("no_such_module", "this")
+        extras.load("no_such_module", "this")

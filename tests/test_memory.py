@@ -14,13 +14,24 @@ import pytest
 
 import solid_bandits as sb
 import unsafe_calls
-from solid_bandits import kernels
+from solid_bandits import extend
 from solid_bandits.policies.own import OwnPolicyError
 
 ROWS = np.eye(3)
-ESTIMATOR = kernels.make_estimator(3, 1.0)
-WORK = kernels.make_arms_work(3)
-STREAM = np.arange(4, dtype=np.uint64)
+SETTING = extend.Setting(dim=3, noise_std=1.0, theta_bound=0.0, horizon=0)
+REGRESSION = extend.make_regression(SETTING, norms=True)
+BLOCKS = extend.make_regression(SETTING._replace(blocks=4), norms=True)
+BLOCK_ROWS = np.array([[-1e9, 1.0, 2.0], [4.0, 1.0, 2.0], [1e30, 1.0, 2.0]])
+"""Rows of blocks that there are not."""
+WORDS = np.arange(4, dtype=np.uint64)
+
+
+def changed(part: str, **arrays: Any) -> Any:
+    return REGRESSION._replace(**{part: getattr(REGRESSION, part)._replace(**arrays)})
+
+
+def with_means(means: Any) -> Any:
+    return changed("work", arms=REGRESSION.work.arms._replace(means=means))
 
 
 def play(policy: Any, problem: Any = None) -> None:
@@ -30,34 +41,41 @@ def play(policy: Any, problem: Any = None) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: kernels.observe(ESTIMATOR, np.ones(4), 1.0, np.ones(4), np.ones(4)), "of one dim"),
-        (lambda: kernels.observe(ESTIMATOR, np.ones(3), 1.0, np.ones(2), np.ones(3)), "of one dim"),
-        (lambda: kernels.observe(ESTIMATOR, np.ones(3), 1.0, np.ones(3), np.ones(1)), "of one dim"),
+        (lambda: extend.observe_reward(REGRESSION, np.ones(4), 1.0), "of one dim"),
         (
-            lambda: kernels.observe(
-                ESTIMATOR._replace(triangle=np.eye(2)), np.ones(3), 1.0, np.ones(3), np.ones(3)
-            ),
+            lambda: extend.observe_reward(changed("estimator", triangle=np.eye(2)), np.ones(3), 1.0),
             "of one dim",
         ),
-        (lambda: kernels.write_theta(ESTIMATOR, np.ones(5)), "of one dim"),
-        (lambda: kernels.squared_norm(ESTIMATOR._replace(weights=np.ones(1)), np.ones(3)), "of one dim"),
-        (lambda: kernels.estimate_arms(ESTIMATOR, np.ones((2, 4)), 0, WORK), "of one dim"),
-        (lambda: kernels.estimate_arms(ESTIMATOR, ROWS, 0, kernels.make_arms_work(2)), "of one dim"),
-        (lambda: kernels.estimate_arms(ESTIMATOR, ROWS, 3, WORK), "first must be one of the arms"),
-        (lambda: kernels.estimate_arms(ESTIMATOR, ROWS, -1, WORK), "first must be one of the arms"),
+        (lambda: extend.observe_reward(changed("work", gains=np.ones(1)), np.ones(3), 1.0), "of one dim"),
+        (lambda: extend.write_theta(REGRESSION, np.ones(5)), "of one dim"),
+        (lambda: extend.value(REGRESSION, np.ones(4), np.ones(3)), "of one dim"),
+        (lambda: extend.value(REGRESSION, np.ones(3), np.ones(4)), "of one dim"),
+        (lambda: extend.value(BLOCKS, np.ones(3), np.ones(6)), "of one dim"),
+        (lambda: extend.value(BLOCKS, np.ones(2), np.ones(8)), "of one dim"),
+        (lambda: extend.write_theta(BLOCKS, np.ones(3)), "of one dim"),
         (
-            lambda: kernels.estimate_arms(ESTIMATOR, ROWS, 0, WORK._replace(means=np.ones(1))),
-            "make_arms_work",
+            lambda: extend.best_available(BLOCK_ROWS, np.ones(3, dtype=bool), np.ones(8)),
+            "theta of the arms' dim",
         ),
-        (lambda: kernels.best_available(ROWS, np.ones(2, dtype=bool), np.ones(3)), "one truth value per arm"),
-        (lambda: kernels.best_available(ROWS, np.ones(3, dtype=bool), np.ones(2)), "theta of the arms' dim"),
-        (lambda: kernels.dot(np.ones(3), np.ones(2)), "of one length"),
-        (lambda: kernels.uniform(STREAM[:3]), "of four words"),
-        (lambda: kernels.normal(STREAM[:1]), "of four words"),
-        (lambda: kernels.choose(np.ones(2) / 2, STREAM[:2]), "of four words"),
-        (lambda: kernels.make_estimator(0, 1.0), "dim must be an integer >= 1"),
-        (lambda: kernels.make_estimator(2, 0.0), "ridge must be > 0"),
-        (lambda: kernels.make_arms_work(-1), "dim must be an integer >= 1"),
+        (lambda: extend.squared_norm(changed("estimator", weights=np.ones(1)), np.ones(3)), "of one dim"),
+        (lambda: extend.observe_offer(REGRESSION, np.ones((2, 4)), np.ones(2, dtype=bool)), "of one dim"),
+        (lambda: extend.observe_offer(REGRESSION, ROWS, np.ones(2, dtype=bool)), "one truth value per arm"),
+        (lambda: extend.best_estimated(REGRESSION, ROWS, np.ones(2, dtype=bool)), "one truth value per arm"),
+        (lambda: extend.draw_model(REGRESSION, 1.0, np.ones(2), WORDS), "of one dim"),
+        (lambda: extend.draw_model(REGRESSION, 1.0, np.ones(3), WORDS[:3]), "of four words"),
+        (lambda: extend.estimate_arms(REGRESSION, np.ones((2, 4)), 0), "of one dim"),
+        (lambda: extend.estimate_arms(REGRESSION, ROWS, 3), "first must be one of the arms"),
+        (lambda: extend.estimate_arms(REGRESSION, ROWS, -1), "first must be one of the arms"),
+        (lambda: extend.estimate_arms(with_means(np.ones(1)), ROWS, 0), "made with norms=True"),
+        (lambda: extend.best_available(ROWS, np.ones(2, dtype=bool), np.ones(3)), "one truth value per arm"),
+        (lambda: extend.best_available(ROWS, np.ones(3, dtype=bool), np.ones(2)), "theta of the arms' dim"),
+        (lambda: extend.dot(np.ones(3), np.ones(2)), "of one length"),
+        (lambda: extend.uniform(WORDS[:3]), "of four words"),
+        (lambda: extend.normal(WORDS[:1]), "of four words"),
+        (lambda: extend.choose(np.ones(2) / 2, WORDS[:2]), "of four words"),
+        (lambda: extend.make_regression(SETTING._replace(dim=0)), "dim must be an integer >= 1"),
+        (lambda: extend.make_regression(SETTING, ridge=0.0), "ridge must be > 0"),
+        (lambda: extend.make_regression(SETTING, half_life=0.5), "half_life must be"),
     ],
 )
 def test_public_kernels_refuse_arrays_that_do_not_fit(call, message):
@@ -67,23 +85,39 @@ def test_public_kernels_refuse_arrays_that_do_not_fit(call, message):
 
 def test_public_kernels_do_what_the_inner_ones_do():
     rng = np.random.default_rng(0)
-    estimator, work = kernels.make_estimator(3, 0.5), kernels.make_arms_work(3)
+    regression = extend.make_regression(SETTING, 0.5, norms=True)
+    work = regression.work.arms
     gram, sums = 0.5 * np.eye(3), np.zeros(3)
     for _ in range(20):
         features, reward = rng.normal(size=3), rng.normal()
-        kernels.observe(estimator, features, reward, np.zeros(3), np.zeros(3))
+        extend.observe_reward(regression, features, reward)
         gram += np.outer(features, features)
         sums += reward * features
     theta = np.zeros(3)
-    kernels.write_theta(estimator, theta)
+    extend.write_theta(regression, theta)
     assert theta == pytest.approx(np.linalg.solve(gram, sums))
     arms = rng.normal(size=(5, 3))
-    assert kernels.estimate_arms(estimator, arms, 0, work) == 5
+    assert extend.estimate_arms(regression, arms, 0) == 5
     norms = (arms * np.linalg.solve(gram, arms.T).T).sum(axis=1)
     assert work.means[:5] == pytest.approx(arms @ theta)
     assert work.sq_norms[:5] == pytest.approx(norms)
-    assert kernels.squared_norm(estimator, arms[1].copy()) == pytest.approx(norms[1])
-    assert kernels.best_available(arms, np.ones(5, dtype=bool), theta) == (arms @ theta).argmax()
+    assert extend.squared_norm(regression, arms[1].copy()) == pytest.approx(norms[1])
+    assert extend.best_available(arms, np.ones(5, dtype=bool), theta) == (arms @ theta).argmax()
+
+
+def test_rows_of_blocks_that_there_are_not_touch_no_other_memory():
+    """Kernels take the nearest block: 0, or the last. Agents refuse such rows before."""
+    extend.observe_offer(BLOCKS, BLOCK_ROWS, np.ones(3, dtype=bool))
+    for row, block in zip(BLOCK_ROWS, (0, 3, 3), strict=True):
+        regression = extend.make_regression(SETTING._replace(blocks=4))
+        extend.observe_reward(regression, row, 6.0)
+        theta = np.zeros(8)
+        extend.write_theta(regression, theta)
+        assert np.flatnonzero(theta).tolist() == [2 * block, 2 * block + 1]
+        assert extend.value(regression, row, theta) == pytest.approx(5.0)
+    assert extend.estimate_arms(BLOCKS, BLOCK_ROWS, 0) == 3
+    with pytest.raises(ValueError, match="features must begin with a block number from 0 to 3, got -1e\\+09"):
+        sb.Agent(dim=3, blocks=4).decide(BLOCK_ROWS)
 
 
 class Counter(NamedTuple):
@@ -95,24 +129,24 @@ class CounterAgent(NamedTuple):
     place: int
 
 
-@sb.jit
-def act(agent, arms, available):
+@sb.extend.jit
+def act(agent, arms, available, out):
     return 0, False
 
 
-@sb.jit
+@sb.extend.jit
 def write_far(agent, features, reward):
     agent.state.sums[agent.place] += reward
 
 
 @dataclass(frozen=True)
-class Far(sb.DecisionPolicy):
+class Far(sb.extend.DecisionPolicy):
     """Writes where it is told to."""
 
     place: int = 0
-    kernels = sb.Kernels(act, write_far, certain=True)
+    kernels = sb.extend.Kernels(act, write_far, certain=True)
 
-    def start(self, setting, stream):
+    def start(self, setting, rng):
         return CounterAgent(Counter(np.zeros(4)), int(self.place))
 
 
@@ -133,41 +167,41 @@ def test_an_index_within_bounds_is_none():
 
 
 class Smaller(sb.LinUCB):
-    def start(self, setting, stream):
-        return super().start(setting._replace(dim=1), stream)
+    def start(self, setting, rng):
+        return super().start(setting._replace(dim=1), rng)
 
 
 class WithOtherScratch(sb.LinTS):
-    def start(self, setting, stream):
-        agent = super().start(setting, stream)
-        return agent._replace(work=agent.work._replace(sample=np.zeros(1)))
+    def start(self, setting, rng):
+        agent = super().start(setting, rng)
+        return agent._replace(work=agent.work._replace(model=np.zeros(1)))
 
 
-class WithOtherCounts(sb.OAM):
-    def start(self, setting, table, stream):
-        agent = super().start(setting, table, stream)
-        agent.state.tables.waiting[()] = -5
+class WithOtherCounts(sb.rivals.OAM):
+    def start(self, setting, table, rng):
+        agent = super().start(setting, table, rng)
+        agent.state.regression.tables.waiting[()] = -5
         return agent
 
 
-class WithOtherTable(sb.OAM):
-    def start(self, setting, table, stream):
-        return super().start(setting, sb.problems.random(2, 2, 2).table, stream)
+class WithOtherTable(sb.rivals.OAM):
+    def start(self, setting, table, rng):
+        return super().start(setting, sb.problems.random(2, 2, 2).table, rng)
 
 
-class OfAnother(sb.DecisionPolicy):
-    def start(self, setting, stream):
-        return sb.LinUCB().start(setting._replace(dim=1), stream)
+class OfAnother(sb.extend.DecisionPolicy):
+    def start(self, setting, rng):
+        return sb.LinUCB().start(setting._replace(dim=1), rng)
 
 
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
         (Smaller(), "Smaller.start must leave setting.dim at 3, got 1"),
-        (WithOtherScratch(), r"must return work.sample of float64 and shape \(3,\), got float64 and \(1,\)"),
-        (WithOtherCounts(), "must leave state.tables.waiting at"),
+        (WithOtherScratch(), r"must return work.model of float64 and shape \(3,\), got float64 and \(1,\)"),
+        (WithOtherCounts(), "must leave state.regression.tables.waiting at"),
         (WithOtherTable(), "WithOtherTable.start must return"),
-        (OfAnother(), "OfAnother.kernels must be sb.Kernels"),
+        (OfAnother(), "OfAnother.kernels must be sb.extend.Kernels"),
     ],
 )
 def test_agents_put_together_elsewhere_are_not_played_by_our_kernels(policy, message):
@@ -178,8 +212,8 @@ def test_agents_put_together_elsewhere_are_not_played_by_our_kernels(policy, mes
 class Louder(sb.LinUCB):
     """What a subclass may do."""
 
-    def start(self, setting, stream):
-        return super().start(setting._replace(noise_std=2 * setting.noise_std), stream)
+    def start(self, setting, rng):
+        return super().start(setting._replace(noise_std=2 * setting.noise_std), rng)
 
 
 def test_a_subclass_may_change_numbers():
@@ -258,13 +292,13 @@ def test_features_in_any_layout_are_the_same_features(place):
 
 def test_states_handed_back_are_checked():
     """What a pickle of an agent restores goes through the checks of a file."""
-    agent = sb.Agent(sb.OAM(), contexts=sb.problems.toy().features, noise_std=1.0, theta_bound=2.0)
+    agent = sb.Agent(sb.rivals.OAM(), contexts=sb.problems.toy().features, noise_std=1.0, theta_bound=2.0)
     restore, (content,) = agent.__reduce__()
     state = copy.deepcopy(content.state)
-    state["tables"]["waiting"] = -5
+    state["regression"]["tables"]["waiting"] = -5
     with pytest.raises(ValueError, match="waiting must be whole numbers >= 0"):
         restore(content._replace(state=state))
-    with pytest.raises(ValueError, match=r"state.tables.means must have shape"):
+    with pytest.raises(ValueError, match=r"state.regression.tables.means must have shape"):
         restore(content._replace(contexts=np.ones((1, 2, 3))))
     with pytest.raises(OwnPolicyError, match=r"Smaller.start must leave setting.dim at 3"):
         restore(content._replace(policy=Smaller(), contexts=None))
@@ -324,11 +358,11 @@ def test_streams_of_the_runs_are_of_one_kind():
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"arm_names": ["a"]}, r"arm_names must be None or 3 names, as n_arms says, got \['a'\]"),
+        ({"arm_names": ["a"]}, r"arm_names must be None or 3 names, got \['a'\]"),
         ({"arm_names": 5}, "arm_names must be None or 3 names"),
         ({"linear": "no"}, "linear must be True or False, got 'no'"),
         ({"length": "long"}, "length must be an integer >= 1, got 'long'"),
-        ({"linear": False, "ridge": -1}, "ridge must be > 0, got -1"),
+        ({"linear": False, "length": 10, "ridge": -1}, "ridge must be > 0, got -1"),
         ({"noise_std": -1}, "noise_std must be > 0, got -1"),
     ],
 )

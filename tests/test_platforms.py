@@ -64,13 +64,17 @@ FILES = ("/proc/", "/dev/", "/sys/", "/etc/")
 
 # Where they stand, and what guards them.
 GUARDED = {
-    ("_sources.py", "/proc/self/stat"): "an error means: not to be found out",
-    ("_sources.py", "clock_gettime"): "the same",
-    ("_sources.py", "CLOCK_BOOTTIME"): "the same",
-    ("_sources.py", "sysconf"): "the same",
-    ("_cache.py", "getuid"): "hasattr",
-    ("experiments/invocations.py", "/proc/cpuinfo"): "an error means: another name",
-    ("workers.py", "SIGKILL"): "sys.platform",
+    ("_internal/sources.py", "/proc/self/stat"): "an error means: not to be found out",
+    ("_internal/sources.py", "clock_gettime"): "the same",
+    ("_internal/sources.py", "CLOCK_BOOTTIME"): "the same",
+    ("_internal/sources.py", "sysconf"): "the same",
+    ("_internal/kernel_cache.py", "getuid"): "hasattr",
+    ("paper/invocations.py", "/proc/cpuinfo"): "an error means: another name",
+    ("service/helpers.py", "SIGKILL"): "an error means: without it",
+    ("service/helpers.py", "/proc/self/oom_score_adj"): "the same",
+    ("service/helpers.py", "nice"): "the same",
+    ("service/server.py", "resource"): "sys.platform",
+    ("simulation/workers.py", "SIGKILL"): "sys.platform",
 }
 
 

@@ -41,10 +41,36 @@ def test_every_target_of_make_that_is_named_exists(path):
     assert set(named) <= TARGETS
 
 
+def pinned():
+    """Packages of `make lint`, each with a version for every Python that has one."""
+    lines = [line for line in read(".ci/lint.txt").splitlines() if line and not line.startswith("#")]
+    for line in lines:
+        assert re.fullmatch(r'[a-z0-9-]+==[0-9.]+(; python_version (<|>=) "3\.\d+")?', line), line
+    return [re.match(r"[a-z0-9-]+", line)[0] for line in lines]
+
+
 def test_the_hooks_run_what_lint_installs():
-    tools = re.findall(r"entry: \.venv/bin/(\w+)", read(".pre-commit-config.yaml"))
-    installed = {
-        re.match(r"[\w-]+", requirement)[0] for requirement in PROJECT["optional-dependencies"]["lint"]
-    }
-    assert set(tools) <= installed
-    assert "pre-commit" in installed
+    tools = re.findall(r"entry: \.venv-lint/bin/(\w+)", read(".pre-commit-config.yaml"))
+    assert tools
+    assert {*tools, "pre-commit"} <= set(pinned())
+
+
+def test_lint_reads_the_types_of_the_same_versions_next_year():
+    """All that mypy looks into, which pip must not choose; numba's types are part of it."""
+    names = pinned()
+    assert {
+        "mypy",
+        "ruff",
+        "numpy",
+        "scipy-stubs",
+        "optype",
+        "polars",
+        "pydantic",
+        "fastapi",
+        "numba",
+    } <= set(names)
+    twice = sorted(name for name in set(names) if names.count(name) > 1)
+    assert twice == ["numpy", "numpy-typing-compat", "optype", "scipy-stubs"]
+    makefile = read("Makefile")
+    assert "--no-deps -r .ci/lint.txt" in makefile
+    assert "lint" not in PROJECT["optional-dependencies"]

@@ -31,9 +31,17 @@ def play(tmp_path, monkeypatch):
 
 
 def test_there_is_a_test_for_each_tutorial():
-    assert TUTORIALS == ["compare", "live", "lower-bound", "own-policy", "paper"]
+    assert TUTORIALS == ["compare", "live", "lower-bound", "named", "own-policy", "paper"]
     text = (DOCS / "tutorials" / "index.md").read_text(encoding="utf-8")
     assert all(f"({name}.md)" in text for name in TUTORIALS)
+
+
+def test_a_person_not_a_matrix(play):
+    names = play("named")
+    assert set(names["bandit"].design.arms) == {"climate", "football", "science", "travel"}
+    assert names["shares"]["tv"][1] > 0.5 > names["shares"]["ios"][1]  # football is for televisions
+    assert names["why"].estimate == pytest.approx(sum(part.estimate for part in names["why"].parts.values()))
+    assert all(0.1 < one.value("snips") < 0.9 for one in names["found"].values())
 
 
 @pytest.mark.slow
@@ -74,9 +82,9 @@ def test_the_lower_bound_and_what_it_means(play):
         allocation[0].size
     ]  # the first arm of the second context
     assert (allocation * names["gaps"]).sum() == pytest.approx(names["bound"].value, rel=1e-5)
-    values = [sb.lower_bound(sb.problems.toy(noise_std=sigma)).value for sigma in (0.5, 1.0, 2.0)]
+    values = [sb.bounds.lower_bound(sb.problems.toy(noise_std=sigma)).value for sigma in (0.5, 1.0, 2.0)]
     assert values == pytest.approx([2.5, 10.0, 40.0], rel=1e-5)
-    assert sb.lower_bound(names["free"]).value == 0
+    assert sb.bounds.lower_bound(names["free"]).value == 0
     curve, bound = names["curve"], names["bound"]
     assert (np.diff(curve.value) < 1e-6).all()
     assert curve.value[-1] == pytest.approx(bound.value, rel=0.05)

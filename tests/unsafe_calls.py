@@ -20,7 +20,7 @@ def rounds(*shape: int, **given: Any) -> Any:
     return Rounds(features, features.sum(axis=2), **given)
 
 
-class Own(sb.Stream):
+class Own(sb.streams.Stream):
     """A stream of a user's own, whose every block is the same."""
 
     dim, n_arms, noise_std = 2, 3, 0.5
@@ -94,12 +94,15 @@ CALLS = {
     "features far wider than dim": (lambda: play(Own(rounds(100, 3, 2000))), SHAPE),
     "features narrower than dim": (lambda: play(Own(rounds(100, 3, 1))), SHAPE),
     "far more arms than n_arms": (lambda: play(Own(rounds(100, 100_000, 2))), SHAPE),
-    "a fit to features wider than dim": (lambda: Own(rounds(100, 3, 500), linear=False).fit, SHAPE),
+    "a fit to features wider than dim": (
+        lambda: Own(rounds(100, 3, 500), linear=False, length=300).fit,
+        SHAPE,
+    ),
     "features that grow on the way": (lambda: play(Growing()), SHAPE),
     "blocks of something else": (lambda: play(Own(5)), "blocks must give sb.streams.Rounds, got 5"),
     "blocks that are none": (lambda: play(Numbers()), "blocks must give sb.streams.Rounds one by one, got 5"),
     "a fit to something else": (
-        lambda: Own(5, linear=False).fit,
+        lambda: Own(5, linear=False, length=300).fit,
         "blocks must give sb.streams.Rounds, got 5",
     ),
     "a fit of another dim": (

@@ -1,20 +1,37 @@
 """Every policy in the variants that run other code, and problems that each of them can take."""
 
+import drive
 import solid_bandits as sb
+from solid_bandits.policies import contract
+from solid_bandits.policies.catalogue import CLASSES
 from solid_bandits.policies.contract import DecisionPolicy
 
 DECISION = {
     "randucb": sb.RandUCB(),
     "randucb wide": sb.RandUCB(temperature=2, growth=1, ridge=3),
     "randucb without draws": sb.RandUCB(temperature=0, growth=1, ridge=0.2),
+    "randucb thrifty": sb.RandUCB(temperature=1, thrift=1),
     "vids": sb.VIDS(samples=16),
     "vids with memory": sb.VIDS(samples=8, memory=17, ridge=0.5),
-    "streaming solid": sb.StreamingSolid(),
-    "streaming solid, no budget": sb.StreamingSolid(
+    "streaming solid": sb.rivals.StreamingSolid(),
+    "streaming solid, no budget": sb.rivals.StreamingSolid(
         budget=None, z0=5, initial_multiplier=20, fading=1, ridge=0.5
     ),
+    "linmed": sb.rivals.LinMED(),
+    "linmed wide": sb.rivals.LinMED(empirical=0.9, design=0.05, scale=1, delta=0.01, ridge=0.3),
+    "linmed theorem": sb.rivals.LinMED(radius="theorem"),
+    "linimed-1": sb.rivals.LinIMED(form=1),
+    "linimed-2 theorem": sb.rivals.LinIMED(form=2, radius="theorem", ridge=0.7, delta=0.1),
+    "linimed-3": sb.rivals.LinIMED(),
+    "squarecb": sb.rivals.SquareCB(),
+    "squarecb wide": sb.rivals.SquareCB(scale=1, ridge=0.5),
+    "falcon": sb.rivals.FALCON(),
+    "falcon, ridge": sb.rivals.FALCON(scale=0.5, ridge=2),
+    "feel-good": sb.rivals.FeelGoodTS(),
+    "feel-good, votes": sb.rivals.FeelGoodTS(feel_good=0.4, ridge=0.5, votes=5),
+    "feel-good exact": sb.rivals.FeelGoodTS(smoothed=False, feel_good=2),
     "linucb": sb.LinUCB(),
-    "linucb evidence": sb.LinUCB(ridge="evidence"),
+    "linucb paper": sb.LinUCB(radius="paper"),
     "linucb theorem": sb.LinUCB(radius="theorem", ridge=2.5),
     "linucb theorem, delta": sb.LinUCB(radius="theorem", delta=0.1, scale=0.3),
     "lints": sb.LinTS(),
@@ -37,21 +54,34 @@ CONTEXTUAL = {
     "solid cumulative": sb.Solid(drawing="cumulative", bonus="none", test_contexts="all"),
     "solid oam": sb.Solid(test="oam"),
     "solid theory": sb.Solid.theory(max_multiplier=1000),
-    "oam": sb.OAM(),
-    "oam eps 0, every 100": sb.OAM(epsilon=0, resolve_every=100, ridge=0.5),
-    "ao-ids": sb.AOIDS(),
-    "ao-ids sharp": sb.AOIDS(learning_rate=3, ridge=2),
+    "oam": sb.rivals.OAM(),
+    "oam eps 0, every 100": sb.rivals.OAM(epsilon=0, resolve_every=100, ridge=0.5),
+    "ao-ids": sb.rivals.AOIDS(),
+    "ao-ids sharp": sb.rivals.AOIDS(learning_rate=3, ridge=2),
 }
 ONE_CONTEXT = {
-    "ossb": sb.OSSB(),
-    "ossb every 5": sb.OSSB(epsilon=0.05, gamma=0, resolve_every=5),
-    "spl": sb.SPL(),
-    "spl clip": sb.SPL(gap_clip=0.2, ridge=0.7),
-    "end of optimism": sb.EndOfOptimism(),
-    "end of optimism, impatient": sb.EndOfOptimism(tolerance=0.2, ridge=0.1),
-    "ucb1": sb.UCB1(),
-    "ucb1 wide": sb.UCB1(scale=2),
+    "ossb": sb.rivals.OSSB(),
+    "ossb every 5": sb.rivals.OSSB(epsilon=0.05, gamma=0, resolve_every=5),
+    "spl": sb.rivals.SPL(),
+    "spl clip": sb.rivals.SPL(gap_clip=0.2, ridge=0.7),
+    "end of optimism": sb.rivals.EndOfOptimism(),
+    "end of optimism, impatient": sb.rivals.EndOfOptimism(tolerance=0.2, ridge=0.1),
+    "ucb1": sb.rivals.UCB1(),
+    "ucb1 wide": sb.rivals.UCB1(scale=2),
 }
+
+
+def complete(decision, contextual, one_context):
+    """Add policies of which nothing is listed, as they are by default; return their names."""
+    listed = {type(policy) for group in (decision, contextual, one_context) for policy in group.values()}
+    added = {name: kind for name, kind in CLASSES.items() if kind not in listed}
+    for name, kind in added.items():
+        group = decision if issubclass(kind, DecisionPolicy) else contextual
+        (one_context if kind.facts.one_context else group)[name] = kind()
+    return list(added)
+
+
+complete(DECISION, CONTEXTUAL, ONE_CONTEXT)
 TABLE = CONTEXTUAL | ONE_CONTEXT
 POLICIES = DECISION | TABLE
 
@@ -62,11 +92,11 @@ def draws(policy):
         return policy.temperature > 0
     if isinstance(policy, sb.Solid):
         return policy.drawing == "sampling"
-    return isinstance(policy, sb.LinTS | sb.VIDS | sb.EpsilonGreedy | sb.AOIDS | sb.StreamingSolid)
+    return not contract.kernels(type(drive.begin(policy, fitting(policy, 0), horizon=10))).certain
 
 
 def takes_one_context(policy):
-    return isinstance(policy, sb.OSSB | sb.SPL | sb.EndOfOptimism | sb.UCB1)
+    return policy.facts.one_context
 
 
 def is_decision(policy):

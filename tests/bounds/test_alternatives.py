@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from solid_bandits.alternatives.ball import ball_multiplier
 from solid_bandits.bounds._alternatives import bounded, inverse_factor
+from solid_bandits.planning.ball import ball_multiplier
 
 
 @pytest.mark.parametrize("seed", range(20))

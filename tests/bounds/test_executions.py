@@ -16,7 +16,7 @@ from solid_bandits.bounds import (
     pure_exploration,
     verify,
 )
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 from solid_bandits.problems import random, toy
 
 

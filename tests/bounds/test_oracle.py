@@ -5,7 +5,7 @@ import pytest
 
 import oracle
 from solid_bandits.bounds import lower_bound, lower_bound_at, pure_exploration, verify
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 from solid_bandits.problems import random
 
 SIZES = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from solid_bandits.bounds import curve, lower_bound, lower_bound_at, pure_exploration, verify
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 from solid_bandits.problems import random, toy
 
 

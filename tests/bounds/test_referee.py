@@ -10,7 +10,7 @@ import pytest
 
 from solid_bandits.bounds import lower_bound, lower_bound_at, pure_exploration, verify
 from solid_bandits.bounds._exact import rank_at_most
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 from solid_bandits.problems import random
 
 FILE = Path(__file__).parents[2] / "attacks" / "brackets.py"

@@ -10,6 +10,10 @@ import pytest
 
 import solid_bandits as sb
 from solid_bandits import cli
+from solid_bandits._internal.parameters import parameters_of
+from solid_bandits.cli.listing import argument_words
+from solid_bandits.paper.naming import HOMES
+from solid_bandits.policies.catalogue import CLASSES
 
 QUICK = ["--horizon", "40", "--runs", "4", "--jobs", "1"]
 
@@ -28,10 +32,11 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
     status, printed, progress = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--seed", 3, "--out", out)
     assert status == 0
     assert ": 5 policies, 4 runs of 40 steps each\n" in progress
-    assert "20 tasks to do, less than a second on 1 worker " in progress
-    for label in ("SOLID", "RandUCB", "LinUCB", "LinTS (paper)", "LinTS (posterior)"):
+    assert "21 tasks to do, less than a second on 1 worker " in progress
+    for label in ("SOLID", "RandUCB", "LinUCB (paper)", "LinTS (paper)", "LinTS (posterior)"):
         assert label in printed
     assert sorted(p.name for p in out.iterdir()) == [
+        ".lock",
         "manifest.json",
         "regret.png",
         "report.html",
@@ -42,8 +47,9 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
     policies = results.manifest["configuration"]["policies"]
     assert policies["SOLID"] == sb.Solid().describe()
     assert policies["RandUCB"] == sb.RandUCB().describe()
-    expected = sb.simulate(sb.problems.toy(), {"LinUCB": sb.LinUCB()}, 40, runs=4, seed=3, jobs=1)
-    assert results.table.filter(policy="LinUCB")["regret"].to_list() == expected.table["regret"].to_list()
+    label, policy = "LinUCB (paper)", sb.LinUCB(radius="paper")
+    expected = sb.simulate(sb.problems.toy(), {label: policy}, 40, runs=4, seed=3, jobs=1)
+    assert results.table.filter(policy=label)["regret"].to_list() == expected.table["regret"].to_list()
     # The same command again gives the same results; another one is refused.
     before = (out / "results.parquet").read_bytes()
     assert run(monkeypatch, capsys, "compare", "toy", *QUICK, "--seed", 3, "--out", out)[0] == 0
@@ -55,15 +61,14 @@ def test_compare_writes_its_four_files_and_prints_a_table(monkeypatch, capsys, t
 
 
 def test_random_problems_and_files(monkeypatch, capsys, tmp_path):
-    size = ["--contexts", 3, "--arms", 5, "--dim", 4, "--density", 0.6, "--problem-seed", 2]
+    named = "random(n_contexts=3, n_arms=5, dim=4, density=0.6, seed=2)"
     chosen = ["--policy", "solid", "--policy", "greedy"]
-    status, *_ = run(
-        monkeypatch, capsys, "compare", "random", *size, *chosen, *QUICK, "--out", tmp_path / "r"
-    )
+    status, *_ = run(monkeypatch, capsys, "compare", named, *chosen, *QUICK, "--out", tmp_path / "r")
     assert status == 0
     drawn = sb.problems.random(3, 5, 4, 0.6, seed=2)
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["configuration"]["problem"]["fingerprint"] == drawn.fingerprint
+    assert manifest["configuration"]["problem"]["name"] == named
     assert manifest["configuration"]["policies"]["SOLID"] == sb.Solid.paper_random(5).describe()
 
     drawn.save(tmp_path / "mine.npz")
@@ -76,7 +81,7 @@ def test_random_problems_and_files(monkeypatch, capsys, tmp_path):
 
 
 def test_bound_prints_and_draws(monkeypatch, capsys, tmp_path):
-    arguments = ["bound", "toy", "--noise-std", 1, "--z", 100, "--z", 1000, "--out", tmp_path / "b"]
+    arguments = ["bound", "toy(noise_std=1)", "--z", 100, "--z", 1000, "--out", tmp_path / "b"]
     status, printed, _ = run(monkeypatch, capsys, *arguments)
     assert status == 0
     assert "v*" in printed
@@ -85,16 +90,16 @@ def test_bound_prints_and_draws(monkeypatch, capsys, tmp_path):
     assert data["value"] == pytest.approx(10, rel=1e-6)
     assert [one["z"] for one in data["at"]] == [100, 1000]
     assert (tmp_path / "b" / "bound.png").stat().st_size > 10_000
-    status, _, error = run(monkeypatch, capsys, "bound", "toy", "--noise-std", 1, "--z", 3)
+    status, _, error = run(monkeypatch, capsys, "bound", "toy(noise_std=1)", "--z", 3)
     assert status == 2
     assert "z is 3.0" in error
     least = float(error.split("give z >=")[1])
-    assert least == pytest.approx(sb.pure_exploration(sb.problems.toy(noise_std=1)).z_min, rel=1e-5)
+    assert least == pytest.approx(sb.bounds.pure_exploration(sb.problems.toy(noise_std=1)).z_min, rel=1e-5)
     # Another problem's bound is not overwritten; the same problem's may be.
     status, _, error = run(monkeypatch, capsys, "bound", "toy", "--out", tmp_path / "b")
     assert (status, "holds the bound of another problem" in error) == (2, True)
     assert json.loads((tmp_path / "b" / "bound.json").read_text()) == data
-    assert run(monkeypatch, capsys, "bound", "toy", "--noise-std", 1, "--out", tmp_path / "b")[0] == 0
+    assert run(monkeypatch, capsys, "bound", "toy(noise_std=1)", "--out", tmp_path / "b")[0] == 0
 
 
 def test_compare_draws_the_bound_and_shows_the_diagnostics(monkeypatch, capsys, tmp_path):
@@ -110,7 +115,7 @@ def test_compare_draws_the_bound_and_shows_the_diagnostics(monkeypatch, capsys, 
     assert results.manifest["lower_bound"]["value"] == pytest.approx(2.5, rel=1e-4)
     assert results.diagnostics["policy"].unique().to_list() == ["SOLID"]
     targets = results.manifest["targets"]
-    z_min = sb.pure_exploration(sb.problems.toy()).z_min
+    z_min = sb.bounds.pure_exploration(sb.problems.toy()).z_min
     assert targets["n_arms"] == 3
     assert {row["z"] for row in targets["at"]} == set(results.diagnostics["normalisation"])
     for row in targets["at"]:
@@ -136,14 +141,18 @@ BAD = [
     (["compare", "toy", "--seed", "-1"], "seed must be an integer >= 0, got -1"),
     (["compare", "toy", "--jobs", "0"], "jobs must be an integer >= 1, got 0"),
     (["compare", "toy", "--horizon", "many"], "--horizon"),
-    (["compare", "toy", "--noise-std", "0"], "noise_std must be > 0, got 0"),
-    (["compare", "toy", "--xi", "2"], "xi is 2"),
+    (["compare", "toy(noise_std=0)"], "noise_std must be > 0, got 0"),
+    (["compare", "toy(xi=2)"], "xi must be > 0 and < 1, got 2"),
     (
-        ["compare", "toy", "--arms", "4"],
-        "--arms belongs to random, gaussian, sparse, joint, got 4 for toy; leave it out",
+        ["compare", "toy(n_arms=4)"],
+        "parameter must be one of xi, first_context_prob, noise_std, got 'n_arms'",
     ),
-    (["compare", "random", "--density", "1.5"], "density must be > 0 and <= 1, got 1.5"),
-    (["compare", "random", "--problem-seed", "-1"], "seed must be an integer >= 0, got -1"),
+    (["compare", "toy(0.1)"], "problem must look like name or name(parameter=value), got 'toy(0.1)'"),
+    (["compare", "toy(xi=high)"], 'problem needs quotes around text values: xi="high"'),
+    (["compare", "random(density=1.5)"], "density must be > 0 and <= 1, got 1.5"),
+    (["compare", "random(seed=-1)"], "seed must be an integer >= 0, got -1"),
+    (["compare", "random(arms=3)"], "got 'arms'; did you mean 'n_arms'?"),
+    (["compare", "gausian(dim=3)"], "got 'gausian(dim=3)'; did you mean 'gaussian'?"),
     (
         ["compare", "toyy"],
         "problem must be toy, random, end-of-optimism, jester, gaussian, sparse, joint, or the name of an .npz file, "
@@ -160,8 +169,8 @@ BAD = [
     ),
     (["compare", "toy", "--policy", "ossb"], "OSSB takes one context, got 2; "),
     (
-        ["bound", "toy", "--arms", "3"],
-        "--arms belongs to random, got 3 for toy; leave it out",
+        ["bound", "gaussian(dim=3)"],
+        "end-of-optimism, jester, or the name of an .npz file, got 'gaussian(dim=3)'; streams are for compare and",
     ),
 ]
 
@@ -210,11 +219,11 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_half_written(monkeypatch, capsys,
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("solid_bandits.simulation.memory.simulate_plan", interrupt)
+    monkeypatch.setattr("solid_bandits.simulation.simulate.simulate_plan", interrupt)
     status, _, error = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--out", tmp_path / "o")
     assert status == 130
     assert error.splitlines()[-1] == "solid-bandits: error: interrupted before all results were written"
-    assert not (tmp_path / "o").exists()
+    assert os.listdir(tmp_path / "o") == [".lock"]
 
 
 def test_brackets_in_names_are_brackets(monkeypatch, capsys, tmp_path):
@@ -230,24 +239,26 @@ def test_brackets_in_names_are_brackets(monkeypatch, capsys, tmp_path):
 
 
 def test_a_directory_in_use_is_refused_before_the_simulation(monkeypatch, capsys, tmp_path):
-    from solid_bandits._files import locked
+    from solid_bandits._internal.files import locked
 
     with locked(tmp_path / "o"):
         status, printed, error = run(monkeypatch, capsys, "compare", "toy", *QUICK, "--out", tmp_path / "o")
     assert (status, printed, error.count("\n")) == (2, "", 1)
     assert "--out: " in error
     assert "is in use by another process" in error
-    assert not (tmp_path / "o").exists()
+    assert os.listdir(tmp_path / "o") == [".lock"]
 
 
 def test_more_features_than_memory_are_refused(monkeypatch, capsys, tmp_path):
-    status, _, error = run(monkeypatch, capsys, "compare", "random", "--arms", 10**9, "--out", tmp_path / "o")
+    status, _, error = run(
+        monkeypatch, capsys, "compare", "random(n_arms=1000000000)", "--out", tmp_path / "o"
+    )
     assert (status, error.count("\n")) == (2, 1)
     assert "n_arms must leave n_contexts * n_arms * dim at most 134,217,728" in error
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs signals as Unix has them")
-def test_sigterm_is_one_line_and_leaves_nothing(tmp_path):
+def test_sigterm_is_one_line_and_leaves_no_results(tmp_path):
     command = [sys.executable, "-m", "solid_bandits", "compare", "toy", "--policy", "greedy", "--jobs", "2"]
     command += ["--horizon", "10000000", "--runs", "200", "--out", str(tmp_path / "o")]
     process = subprocess.Popen(
@@ -262,7 +273,7 @@ def test_sigterm_is_one_line_and_leaves_nothing(tmp_path):
     assert process.returncode == 143
     assert error.splitlines()[-1] == "solid-bandits: error: terminated before all results were written"
     assert "Traceback" not in error
-    assert list(tmp_path.iterdir()) == []
+    assert os.listdir(tmp_path / "o") == [".lock"]
 
 
 def test_the_version_is_printed(monkeypatch, capsys):
@@ -276,7 +287,35 @@ def test_policies_are_listed(monkeypatch, capsys):
     for name in sb.policies:
         assert name in repr(sb.policies)
     assert "Hao, Lattimore" in " ".join(printed.split())
-    assert "resolve_every" in run(monkeypatch, capsys, "policies")[1]
+    assert "resolve_every=1" in run(monkeypatch, capsys, "policies")[1]
+
+
+def test_the_parameters_of_one_policy_are_explained(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "300")
+    status, printed, _ = run(monkeypatch, capsys, "policies", "vids")
+    assert status == 0
+    row = next(line for line in printed.splitlines() if line.startswith("│ samples "))
+    assert [cell.strip() for cell in row.strip("│").split("│")] == [
+        "samples",
+        "500",
+        "an integer from 2 to 1,000,000",
+        "M, models drawn for each decision.",
+    ]
+    status, _, error = run(monkeypatch, capsys, "policies", "vidds")
+    assert (status, "did you mean 'vids'?" in error, error.count("\n")) == (2, True, 1)
+
+
+@pytest.mark.parametrize("kind", CLASSES.values())
+def test_the_docstring_of_every_policy_explains_its_parameters(kind):
+    assert {one.name for one in parameters_of(kind)} <= set(argument_words(kind))
+
+
+def test_problems_are_listed_with_their_parameters(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "300")
+    status, printed, _ = run(monkeypatch, capsys, "problems")
+    assert status == 0
+    assert "toy(xi=0.1, first_context_prob=0.5, noise_std=0.5)" in printed
+    assert "sparse(n_arms=10, dim=100, density=0.1, noise_std=1.0, fresh=1.0" in printed
 
 
 def test_help_answers_without_loading_the_compiler():
@@ -292,25 +331,22 @@ def test_help_answers_without_loading_the_compiler():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
+    ("named", "problem"),
     [
-        (["end-of-optimism", "--xi", 0.2], lambda: sb.problems.end_of_optimism(xi=0.2)),
+        ("end-of-optimism(xi=0.2)", lambda: sb.problems.end_of_optimism(xi=0.2)),
+        ("gaussian(n_arms=3, dim=2, drift=0.01)", lambda: sb.streams.gaussian(3, 2, drift=0.01)),
+        ("sparse(dim=5, density=0.5)", lambda: sb.streams.sparse(dim=5, density=0.5)),
         (
-            ["gaussian", "--arms", 3, "--dim", 2, "--drift", 0.01],
-            lambda: sb.streams.gaussian(3, 2, drift=0.01),
-        ),
-        (["sparse", "--dim", 5, "--density", 0.5], lambda: sb.streams.sparse(dim=5, density=0.5)),
-        (
-            ["joint", "--context-dim", 2, "--availability", 0.7],
+            "joint(context_dim=2, availability=0.7)",
             lambda: sb.streams.joint(context_dim=2, availability=0.7),
         ),
     ],
-    ids=lambda one: one[0] if isinstance(one, list) else "",
+    ids=lambda one: one if isinstance(one, str) else "",
 )
-def test_every_problem_and_stream_can_be_named(monkeypatch, capsys, tmp_path, arguments, problem):
+def test_every_problem_and_stream_can_be_named(monkeypatch, capsys, tmp_path, named, problem):
     out = tmp_path / "out"
     chosen = ["--policy", "linucb(scale=0.5)", "--policy", "greedy"]
-    status, *_ = run(monkeypatch, capsys, "compare", *arguments, *chosen, *QUICK, "--out", out)
+    status, *_ = run(monkeypatch, capsys, "compare", named, *chosen, *QUICK, "--out", out)
     assert status == 0
     policies = {"LinUCB (scale=0.5)": sb.LinUCB(scale=0.5), "Greedy": sb.Greedy()}
     same = sb.simulate(problem(), policies, 40, runs=4, jobs=1)
@@ -319,7 +355,7 @@ def test_every_problem_and_stream_can_be_named(monkeypatch, capsys, tmp_path, ar
 
 def test_jester_is_looked_for_where_it_is_said_to_be(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
-    status, _, error = run(monkeypatch, capsys, "compare", "jester", "--source", "nowhere.zip")
+    status, _, error = run(monkeypatch, capsys, "compare", "jester(source='nowhere.zip')")
     assert (status, error.count("\n")) == (2, 1)
     assert "nowhere.zip" in error
 
@@ -328,12 +364,12 @@ def test_the_help_of_bound_has_only_what_it_takes(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "200")
     status, printed, _ = run(monkeypatch, capsys, "bound", "--help")
     assert status == 0
-    for word in ("gaussian", "sparse", "joint", "data", "8; 10", "--reward", "--fresh"):
+    for word in ("gaussian", "sparse", "joint", "data", "--reward"):
         assert word not in printed
-    assert "random: number of arms (default: 8)." in printed
-    assert "toy, random, end-of-optimism: reward noise (default: 0.5 for toy, else 1)." in printed
+    assert "random(n_arms=16)" in printed
     _, printed, _ = run(monkeypatch, capsys, "compare", "--help")
-    assert "random, gaussian, sparse, joint: number of arms (default: 8; 10)." in printed
+    assert all(name in printed for name in ("gaussian(drift=0.01)", *HOMES))
+    assert "--reward" in printed
 
 
 def test_a_stream_has_no_bound(monkeypatch, capsys):

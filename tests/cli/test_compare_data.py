@@ -1,5 +1,7 @@
 """`solid-bandits compare` on files of data: what it writes, and one line for what will not do, with nothing written."""
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -68,6 +70,7 @@ def test_a_file_is_played_and_reported(monkeypatch, capsys, folder):
     assert "v*" not in printed
     assert "intervals cover the policies' own random numbers alone" in " ".join(printed.split())
     written = {
+        ".lock",
         "results.parquet",
         "manifest.json",
         "regret.png",
@@ -117,12 +120,12 @@ BAD = [
         "record must be one of decisions, got 'all'",
     ),
     (
-        ["data.csv", "--label", "kind", "--xi", "0.1"],
-        "--xi belongs to toy, end-of-optimism, got 0.1 for data; leave it out",
+        ["data.csv(label='kind')"],
+        "must be toy, random, end-of-optimism, jester, gaussian, sparse, joint, or the name of an .npz file",
     ),
     (
         ["toy", "--reward", "gain_{arm}"],
-        "--reward belongs to files of data, got gain_{arm} for toy; leave it out",
+        "reward must be left out, as it is about files of data, got 'gain_{arm}' for toy",
     ),
     (["none.csv", "--label", "kind"], "path must be a file, got 'none.csv', which is none"),
 ]
@@ -147,3 +150,26 @@ def test_bound_takes_no_data(monkeypatch, capsys, folder):
     status, _, error = run(monkeypatch, capsys, "bound", "data.parquet")
     assert status == 2
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_columns_of_very_different_spread_are_named_in_one_line(monkeypatch, capfd, tmp_path, jobs):
+    """Once, whatever the number of processes, and as errors are printed; results are written all the same."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONWARNINGS", "default")  # of the processes that play
+    FRAME.with_columns(income=35_000 * (2 + pl.col("x"))).write_csv("data.csv")
+    data = tmp_path / "data.csv"  # processes that play may be elsewhere
+    asked = ["--reward", "gain_{arm}", "--context", "x", "--context", "income", "--policy", "greedy"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        status, _, said = run(
+            monkeypatch, capfd, "compare", data, *asked, "--runs", 4, "--jobs", jobs, "--out", "out"
+        )
+    assert status == 0, said
+    (line,) = [one for one in said.splitlines() if "spread" in one]
+    assert line.startswith(
+        "solid-bandits: warning: features are of very different spread: arms on offer differ in "
+    )
+    assert "'income' by up to 105,000, and in 'x' by up to 1.00, in 'intercept' by up to 1.00." in line
+    assert (tmp_path / "out" / "results.parquet").exists()
+    assert warnings.showwarning is not cli._show_warning

@@ -8,6 +8,7 @@ import solid_bandits as sb
 from browser import PHONE, WIDE, chromium
 from solid_bandits import ope
 from solid_bandits.cli import main
+from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.report.evaluation import evaluation_figure, rows_of, write_evaluation
 
 
@@ -142,9 +143,70 @@ def test_recorded_decisions_of_several_runs_are_filtered(monkeypatch, capsys, tm
     assert expected["dr"] in out
     for wrong, message in [
         (["--where", "policy"], "where must look like run=0, got 'policy'"),
-        (["--where", "colour=red"], "where must name one of policy, run, "),
+        (["--where", "colour=red"], "where must name one of event_id, sequence, "),
         (["--where", "run=7"], "where must leave rows, got 'run=7' where run has 0, 1"),
     ]:
         status, _, error = run(monkeypatch, capsys, "evaluate", path, *wrong)
         assert (status, error.count("\n")) == (2, 1)
         assert message in error
+
+
+def test_a_database_that_is_no_bandits_is_one_line(monkeypatch, capsys, tmp_path):
+    SqliteStore(tmp_path / "service.db", create=True, write=True).close()
+    status, _, error = run(monkeypatch, capsys, "evaluate", tmp_path / "service.db")
+    assert (status, error.count("\n")) == (2, 1)
+    assert "must be the store of one bandit; it is not, or of a service" in error
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """A table of two kinds of customers, for whom different arms are best."""
+    rng = np.random.default_rng(3)
+    kind, place = rng.integers(2, size=3000), rng.integers(2, size=3000)
+    path = tmp_path_factory.mktemp("shop") / "shop.parquet"
+    table = {
+        "arm": np.array(["red", "blue"])[place],
+        "reward": (rng.random(3000) < 0.3 + 0.4 * (place == kind)).astype(float),
+        "probabilities": [[0.5, 0.5]] * 3000,
+        "kind": np.array(["new", "old"])[kind],
+    }
+    pl.DataFrame(table).write_parquet(path)
+    return path
+
+
+def test_who_won_for_whom_and_may_one_stop(shop, monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("COLUMNS", "160")
+    words = ["--policy", "always:red", "--policy", "always:blue", "--segment", "kind", "--verdict"]
+    status, out, _ = run(monkeypatch, capsys, "evaluate", shop, *words, "--out", tmp_path)
+    assert status == 0
+    assert out.startswith("Go on: ")
+    table = pl.read_parquet(shop)
+    found = ope.compare(table, ["always:red", "always:blue"], segments="kind")
+    for segment in ("everyone", "kind = new", "kind = old"):
+        assert f"{segment}: {found.sentence(segment)}"[:55] in out
+    assert found.sentence("kind = new").startswith("always:red earns most")
+    assert found.sentence("kind = old").startswith("always:blue earns most")
+    page = (tmp_path / "evaluation.html").read_text(encoding="utf-8")
+    opening = page[page.index("<h1>") : page.index("<details")]
+    assert found.said in opening
+    assert opening.count('<svg viewBox="0 0 360') == 1
+    assert opening.count('class="span"') == 2  # every policy, over what was played
+    assert ope.verdict(table).said in page
+    status, _, error = run(monkeypatch, capsys, "evaluate", shop, "--segment", "colour")
+    assert (status, error.count("\n")) == (2, 1)
+    assert "segments must be 'tree', labels, or columns among arm, reward" in error
+
+
+def test_the_opening_fits_a_phone(shop, tmp_path):
+    table = pl.read_parquet(shop)
+    policies = {"always:red": "always:red", "uniform": "uniform"}
+    write_evaluation(
+        ope.evaluate(table, policies), tmp_path, "shop", ope.compare(table, policies), ope.verdict(table)
+    )
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": PHONE, "height": 900})
+        page.goto((tmp_path / "evaluation.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.locator("figure.differences svg").bounding_box()["y"] < 600  # seen without scrolling
+        assert page.evaluate("document.documentElement.scrollHeight") < 3000  # details are folded
+        assert page.locator("table").first.is_hidden()

@@ -8,6 +8,7 @@ import solid_bandits as sb
 from made import LABELS, make_results
 from small import TOML, written
 from solid_bandits import cli
+from solid_bandits.simulation.summary import Summary
 
 NO_CLAIMS = TOML.partition("[[claim]]")[0]
 
@@ -50,13 +51,13 @@ def test_a_summary(monkeypatch, capsys, tmp_path):
 def test_streams_can_be_summarised(monkeypatch, capsys, tmp_path):
     (tmp_path / "data.csv").write_text("x,gain_a,gain_b\n" + "0.5,1,0\n0.2,0,1\n" * 10, encoding="utf-8")
     columns = ["--reward", "gain_{arm}", "--context", "x"]
-    for source, given, steps in [("gaussian", ["--arms", 3, "--horizon", 25], 25), ("data.csv", columns, 20)]:
+    for source, given, steps in [("gaussian(n_arms=3)", ["--horizon", 25], 25), ("data.csv", columns, 20)]:
         monkeypatch.chdir(tmp_path)
         out = tmp_path / f"out-{source}"
         chosen = ["--policy", "greedy", "--runs", 30, "--jobs", 1, "--out", out]
         status, _, error = run(monkeypatch, capsys, "summarise", source, *given, *chosen)
         assert status == 0, error
-        assert sb.Summary.load(out / "summary.json").configuration["horizon"] == steps
+        assert Summary.load(out / "summary.json").configuration["horizon"] == steps
 
 
 def test_a_directory_without_results_says_what_would_do(monkeypatch, capsys, tmp_path):

@@ -270,8 +270,8 @@ def test_the_list_has_sizes_and_times(tmp_path, monkeypatch):
 
 def test_the_list_cuts_no_word(tmp_path, monkeypatch):
     from solid_bandits.cli.reproduce import OUTSIZED
-    from solid_bandits.experiments.names import ALL
-    from solid_bandits.experiments.reader import load
+    from solid_bandits.paper.names import ALL
+    from solid_bandits.paper.reader import load
 
     titles = [*(load(name, "paper").title for name in ALL), *(one.title for one in OUTSIZED.values())]
     for columns in ("80", "60"):

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-import solid_bandits as sb
 from solid_bandits import cli
+from solid_bandits.simulation.summary import Summary
 
 ARGUMENTS = [
     "toy",
@@ -36,7 +36,7 @@ def test_table_and_files(monkeypatch, tmp_path, capsys):
     assert "99.9%" in printed
     assert "40 runs" in printed
     assert {path.name for path in out.iterdir()} >= {"summary.json", "survival.png"}
-    assert sb.Summary.load(out / "summary.json").policies["Greedy"].runs == 40
+    assert Summary.load(out / "summary.json").policies["Greedy"].runs == 40
     before = (out / "summary.json").read_bytes()
     assert run(monkeypatch, *ARGUMENTS, "--out", str(out)) == 0  # nothing is left to do
     assert (out / "summary.json").read_bytes() == before

@@ -44,7 +44,8 @@ class Learnt:
     def learn(self, phi, reward):
         if self.evidence.ridge.item() == 0:
             begin_by_size(self.search, self.evidence, self.estimator, float(phi @ phi), self.scratch[0])
-        absorb(self.search, self.evidence, self.estimator, self.noise_std, phi, float(reward), *self.scratch)
+        given = self.noise_std, phi, float(reward), 1.0
+        absorb(self.search, self.evidence, self.estimator, *given, *self.scratch)
 
     @property
     def theta(self):
@@ -116,7 +117,7 @@ def test_the_fixed_point_is_where_the_evidence_is_greatest(dim, seed):
     learnt.meet(rng.normal(size=(3, dim)))
     for phi, reward in zip(features, rewards, strict=True):
         learnt.learn(phi, reward)
-    refine(learnt.search, learnt.evidence, learnt.estimator, sigma, np.zeros(dim))
+    refine(learnt.search, learnt.search.rounds, learnt.evidence, learnt.estimator, sigma, np.zeros(dim))
 
     def negative_log_evidence(log_ridge):
         covariance = sigma**2 * (np.eye(40) + features @ features.T / math.exp(log_ridge))
@@ -140,7 +141,7 @@ def test_with_caution_the_prior_is_wider_the_fewer_parameters_are_known(dim, dir
         for place in range(60):
             learnt.learn(known[place % directions], 1.0 + place % directions)
         sizes.append(determined(learnt.evidence, learnt.estimator, np.zeros(dim)))
-        refine(learnt.search, learnt.evidence, learnt.estimator, 0.5, np.zeros(dim))
+        refine(learnt.search, learnt.search.rounds, learnt.evidence, learnt.estimator, 0.5, np.zeros(dim))
         ridges.append(learnt.evidence.ridge.item())
     assert sizes[0] <= min(dim, directions) + 1e-9
     assert ridges[1] / ridges[0] == pytest.approx(sizes[0] / (sizes[0] + 4.0), rel=1e-9)

@@ -6,10 +6,10 @@ import pytest
 
 import solid_bandits as sb
 from exact import LeastSquares
+from solid_bandits.core.setting import make_setting
 from solid_bandits.estimation.arms import estimate_arms, make_arms_work
 from solid_bandits.estimation.estimator import make_estimator, observe
 from solid_bandits.policies import contract
-from solid_bandits.setting import make_setting
 
 GRID = 2.0**-20
 """Features and rewards are multiples of this, so that their sums are exact in integers."""
@@ -147,12 +147,14 @@ def test_a_unix_time_among_the_features_costs_linucb_nothing(clock):
                 plain[:, 0] = shifted[:, 0] - 1.7e9
             offers.append((shifted, plain))
         noises = noise_std * rng.normal(size=steps)
-        agent = contract.start(sb.LinUCB(), make_setting(dim, noise_std), None, None)
+        agent = contract.start(sb.LinUCB(radius="paper"), make_setting(dim, noise_std), None, None)
         everything = np.ones(n_arms, dtype=np.bool_)
         reference = Extended(dim, 1.0, noise_std)
         ours += regret_of(
-            lambda arms, agent=agent, everything=everything: contract.act(agent, 0, arms, everything)[0],
-            lambda phi, reward, agent=agent: contract.update(agent, 0, 0, phi, reward),
+            lambda arms, agent=agent, everything=everything: contract.act(agent, 0, arms, everything, None)[
+                0
+            ],
+            lambda phi, reward, agent=agent: contract.update(agent, 0, 0, phi, reward, 0),
             offers,
             theta,
             noises,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from solid_bandits.core.randomness import POLICY, make_rng
 from solid_bandits.estimation.student import student, student_below, student_next
-from solid_bandits.stream import POLICY, make_stream
 
 DEGREES = [1, 2, 3, 7, 50, 999, 1000, 10**6]
 
@@ -28,8 +28,8 @@ def test_no_degrees_of_freedom_are_a_normal_distribution():
 @pytest.mark.parametrize("degrees", [0, 1, 4, 300])
 def test_draws_are_of_the_distribution(degrees):
     """Kolmogorov-Smirnov on 20,000 draws at level 1e-4: a false alarm of 4e-4 over the four, were seeds not fixed."""
-    stream = make_stream(3, degrees, POLICY)
-    drawn = [student(float(degrees), stream) for _ in range(20_000)]
+    rng = make_rng(3, degrees, POLICY)
+    drawn = [student(float(degrees), rng) for _ in range(20_000)]
     wanted = stats.t(degrees) if degrees else stats.norm()
     assert stats.kstest(drawn, wanted.cdf).pvalue > 1e-4
 
@@ -37,12 +37,12 @@ def test_draws_are_of_the_distribution(degrees):
 @pytest.mark.parametrize("degrees", [1, 5])
 def test_coordinates_together_are_of_one_student_distribution(degrees):
     """‖z‖²/d of the standard one in d dimensions is F(d, degrees), and every coordinate Student; level 1e-4 each."""
-    stream, dim = make_stream(5, degrees, POLICY), 4
+    rng, dim = make_rng(5, degrees, POLICY), 4
     draws = np.zeros((20_000, dim))
     for row in draws:
         squares = 0.0
         for i in range(dim):
-            row[i] = student_next(float(degrees), i, squares, stream)
+            row[i] = student_next(float(degrees), i, squares, rng)
             squares += row[i] ** 2
     assert stats.kstest((draws**2).sum(axis=1) / dim, stats.f(dim, degrees).cdf).pvalue > 1e-4
     for i in range(dim):

@@ -6,15 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact import LeastSquares
+from solid_bandits.core.setting import make_table
 from solid_bandits.estimation.estimator import make_estimator, observe
-from solid_bandits.estimation.tables import (
-    ANEW,
-    LOSS,
-    bring_up_to_date,
-    make_table_estimates,
-    observe_pair,
-)
-from solid_bandits.setting import make_table
+from solid_bandits.estimation.regression import observe_reward
+from solid_bandits.estimation.tables import ANEW, LOSS, bring_up_to_date, make_table_regression
 
 
 class Tabled:
@@ -22,19 +17,20 @@ class Tabled:
 
     def __init__(self, features, ridge):
         self.table, self.ridge = make_table(features), ridge
-        self.estimator, self.tables, self.work = make_table_estimates(self.table, ridge)
+        self.regression = make_table_regression(self.table, 1.0, ridge)
+        self.estimator, self.tables = self.regression.estimator, self.regression.tables
         dim = self.table.features.shape[2]
         self.V, self.U = ridge * np.eye(dim), np.zeros(dim)
 
     def observe(self, context, arm, reward):
         phi = self.table.features[context, arm]
-        observe_pair(self.estimator, self.tables, self.work, phi, reward)
+        observe_reward(self.regression, phi, reward, 0)
         self.V += np.outer(phi, phi)
         self.U += phi * reward
 
     def check(self, rel=1e-9):
         """Bring up to date, and compare with means and norms from V and U."""
-        bring_up_to_date(self.estimator, self.tables, self.table, self.work)
+        bring_up_to_date(self.regression, self.table)
         features = self.table.features
         means = features @ np.linalg.solve(self.V, self.U)
         norms = np.einsum("xai,ij,xaj->xa", features, np.linalg.inv(self.V), features)
@@ -92,7 +88,7 @@ def test_norms_are_computed_anew_before_differences_cost_their_digits():
         context, arm, reward = step % 2, step // 2 % 4, rng.normal()
         tabled.observe(context, arm, reward)
         exact.observe(features[context, arm], reward)
-        bring_up_to_date(tabled.estimator, tabled.tables, tabled.table, tabled.work)
+        bring_up_to_date(tabled.regression, tabled.table)
         norms = exact.norms(rows)
         assert tabled.tables.sq_norms.ravel() == pytest.approx(norms**2, rel=1e-6)
         assert (np.abs(tabled.tables.means.ravel() - exact.means(rows)) < 1e-6 * norms).all()

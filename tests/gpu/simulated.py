@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import solid_bandits as sb
 import variants
-from solid_bandits import kernels
+from solid_bandits import extend
+from solid_bandits._internal.decoding import encode
 from solid_bandits.gpu import device, wave
 from solid_bandits.gpu.layout import UnfitError
+from solid_bandits.simulation.summary import Summary
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of grids that are too small for a GPU
 HORIZON, RUNS = 25, 3
@@ -28,7 +31,10 @@ def both(problem, policy, **options):
 UNFIT = {
     name
     for name, policy in variants.POLICIES.items()
-    if isinstance(policy, sb.OAM | sb.OSSB | sb.EndOfOptimism)
+    if isinstance(
+        policy,
+        sb.rivals.OAM | sb.rivals.OSSB | sb.rivals.EndOfOptimism | sb.rivals.LinMED | sb.rivals.FeelGoodTS,
+    )
 }
 UNFIT |= {
     "solid theory"
@@ -76,10 +82,10 @@ def test_a_summary_is_that_of_the_cpu(monkeypatch, tmp_path):
     on_gpu = sb.summarise(sb.problems.toy(), policies, device="gpu", **arguments)
     on_cpu = sb.summarise(sb.problems.toy(), policies, jobs=1, **arguments)
     for label in policies:
-        one, other = on_gpu.policies[label].to_plain(), on_cpu.policies[label].to_plain()
-        for name in ("counts", "zeros", "first", "worst", "runs"):
-            assert one[name] == other[name]
-        np.testing.assert_allclose(one["mean"], other["mean"], rtol=1e-13)  # blocks are added in other sizes
+        one, other = on_gpu.policies[label], on_cpu.policies[label]
+        assert encode(one.sketches) == encode(other.sketches)
+        assert (one.runs, one.worst) == (other.runs, other.worst)
+        np.testing.assert_allclose(one.regret.mean, other.regret.mean, rtol=1e-13)  # blocks of other sizes
 
 
 def test_an_interrupted_summary_keeps_finished_waves(monkeypatch, tmp_path):
@@ -101,12 +107,12 @@ def test_an_interrupted_summary_keeps_finished_waves(monkeypatch, tmp_path):
     monkeypatch.setattr(wave, "play_wave", interrupted)
     with pytest.raises(KeyboardInterrupt):
         sb.summarise(sb.problems.toy(), policies, path=path, **arguments)
-    assert sb.Summary.load(path).policies["a"].runs == 4
+    assert Summary.load(path).policies["a"].runs == 4
     resumed = sb.summarise(sb.problems.toy(), policies, path=path, **arguments)
     assert len(played) == 3 + 4  # the two that were finished are not played again
     for label in policies:
-        one, other = resumed.policies[label].to_plain(), whole.policies[label].to_plain()
-        assert one | {"seconds": 0} == other | {"seconds": 0}
+        one, other = (replace(each.policies[label], seconds=0.0) for each in (resumed, whole))
+        assert encode(one) == encode(other)
 
 
 def test_a_task_is_played_in_as_many_waves_as_the_memory_asks_for(monkeypatch):
@@ -129,8 +135,8 @@ def test_a_task_is_played_in_as_many_waves_as_the_memory_asks_for(monkeypatch):
 
 def test_what_a_run_sends_is_counted():
     toy = sb.problems.toy()
-    agent, stream = wave.start_run(toy, sb.LinTS(), HORIZON, 0, 0, True)
-    layout = wave.make_layout("LinTS", agent, stream)
+    agent, rng = wave.start_run(toy, sb.LinTS(), HORIZON, 0, 0, True)
+    layout = wave.make_layout("LinTS", agent, rng)
     alike = wave._bytes_sent(layout, agent, toy, 25, shared=True)
     assert alike == 25 * 16 + 16 + 64
     ready = wave._make_ready(lambda run: toy, sb.LinTS(), HORIZON, 0, 0, 2, True)
@@ -173,24 +179,24 @@ class CountingAgent(NamedTuple):
     scratch: np.ndarray
 
 
-@sb.jit
-def count_act(agent, arms, available):
+@sb.extend.jit
+def count_act(agent, arms, available, out):
     # Were the scratch shared among threads, a sum of another run would be here.
     agent.scratch[0] += 1.0
     return int(agent.state.seen[0]) % arms.shape[0], False
 
 
-@sb.jit
+@sb.extend.jit
 def count_update(agent, features, reward):
     agent.state.step[()] += 1
-    agent.state.seen[0] = agent.scratch[0] + kernels.dot(features, features)
+    agent.state.seen[0] = agent.scratch[0] + extend.dot(features, features)
 
 
 @dataclass(frozen=True)
-class Counting(sb.DecisionPolicy):
-    kernels = sb.Kernels(count_act, count_update, certain=True)
+class Counting(sb.extend.DecisionPolicy):
+    kernels = sb.extend.Kernels(count_act, count_update, certain=True)
 
-    def start(self, setting, stream):
+    def start(self, setting, rng):
         return CountingAgent(CountingState(np.array(0), np.zeros(1)), np.zeros(1))
 
 
@@ -200,7 +206,7 @@ def test_a_compiled_policy_of_ones_own():
 
 
 class DrawingParams(NamedTuple):
-    stream: np.ndarray
+    rng: np.ndarray
 
 
 class DrawingAgent(NamedTuple):
@@ -209,35 +215,35 @@ class DrawingAgent(NamedTuple):
     scratch: np.ndarray
 
 
-@sb.jit
-def draw_act(agent, arms, available):
-    return int(arms.shape[0] * kernels.uniform(agent.params.stream)), True
+@sb.extend.jit
+def draw_act(agent, arms, available, out):
+    return int(arms.shape[0] * extend.uniform(agent.params.rng)), True
 
 
 @dataclass(frozen=True)
-class OwnCopy(sb.DecisionPolicy):
-    """Keeps a copy of its stream, so that more differs between runs than the stream itself."""
+class OwnCopy(sb.extend.DecisionPolicy):
+    """Keeps a copy of its random numbers, so that more differs between runs than these."""
 
-    kernels = sb.Kernels(count_act, count_update, certain=True)
+    kernels = sb.extend.Kernels(count_act, count_update, certain=True)
 
-    def start(self, setting, stream):
-        return CountingAgent(CountingState(np.array(0), np.array([float(stream[0] % 3)])), np.zeros(1))
+    def start(self, setting, rng):
+        return CountingAgent(CountingState(np.array(0), np.array([float(rng[0] % 3)])), np.zeros(1))
 
 
 @dataclass(frozen=True)
-class DrawsAtTheStart(sb.DecisionPolicy):
-    """Draws before it plays, and keeps the stream with its parameters, where it writes to it."""
+class DrawsAtTheStart(sb.extend.DecisionPolicy):
+    """Draws before it plays, and keeps its random numbers with its parameters, where it writes to it."""
 
-    kernels = sb.Kernels(draw_act, count_update)
+    kernels = sb.extend.Kernels(draw_act, count_update)
 
-    def start(self, setting, stream):
-        state = CountingState(np.array(0), np.array([kernels.uniform(stream)]))
-        return DrawingAgent(DrawingParams(stream), state, np.zeros(1))
+    def start(self, setting, rng):
+        state = CountingState(np.array(0), np.array([extend.uniform(rng)]))
+        return DrawingAgent(DrawingParams(rng), state, np.zeros(1))
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("policy", [OwnCopy(), DrawsAtTheStart()], ids=["own copy", "draws at the start"])
-def test_agents_that_differ_by_more_than_their_stream(policy, seed):
+def test_agents_that_differ_by_more_than_their_random_numbers(policy, seed):
     on_gpu, on_cpu = both(sb.problems.toy(), policy, runs=6, seed=seed)
     assert on_gpu.table.equals(on_cpu.table)
 
@@ -249,16 +255,16 @@ def test_arrays_that_lie_in_each_other_are_refused():
         device.check_fits("Overlapping", agent)
 
 
-@sb.jit
-def no_arm(agent, arms, available):
+@sb.extend.jit
+def no_arm(agent, arms, available, out):
     return 99, False
 
 
 @dataclass(frozen=True)
-class Astray(sb.DecisionPolicy):
-    kernels = sb.Kernels(no_arm, count_update, certain=True)
+class Astray(sb.extend.DecisionPolicy):
+    kernels = sb.extend.Kernels(no_arm, count_update, certain=True)
 
-    def start(self, setting, stream):
+    def start(self, setting, rng):
         return CountingAgent(CountingState(np.array(0), np.zeros(1)), np.zeros(1))
 
 

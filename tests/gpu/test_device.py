@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import solid_bandits as sb
+from solid_bandits.core.randomness import make_rng, make_rngs
 from solid_bandits.gpu import device
 from solid_bandits.gpu.layout import UnfitError, make_layout, shared_arrays, write_rows
 from solid_bandits.policies.contract import start
-from solid_bandits.stream import make_stream, make_streams
 
 
-def agent_of(policy, problem, stream):
-    return start(policy, problem.setting(100), problem.table, stream)
+def agent_of(policy, problem, rng):
+    return start(policy, problem.setting(100), problem.table, rng)
 
 
 def test_without_the_extra_a_line_says_what_to_install(monkeypatch):
@@ -36,9 +36,9 @@ def test_without_a_gpu_a_line_says_so(monkeypatch):
 
 def test_every_number_of_an_agent_has_one_place():
     problem = sb.problems.random(n_contexts=2, n_arms=3, dim=4, seed=0)
-    stream = make_stream(0, 0, 1)
-    agent = agent_of(sb.Solid(), problem, stream)
-    layout = make_layout("Solid", agent, stream)
+    rng = make_rng(0, 0, 1)
+    agent = agent_of(sb.Solid(), problem, rng)
+    layout = make_layout("Solid", agent, rng)
     floats, ints = write_rows(layout, [agent])
     taken = {"float": np.zeros(layout.floats, dtype=int), "int": np.zeros(layout.ints, dtype=int)}
     for leaf in layout.leaves:
@@ -50,7 +50,7 @@ def test_every_number_of_an_agent_has_one_place():
     by_path = {leaf.path: leaf for leaf in layout.leaves}
     omega = by_path["state.omega"]
     np.testing.assert_array_equal(floats[0, omega.place : omega.place + 6], agent.state.omega.ravel())
-    assert by_path["state.stream"].kind == "stream"
+    assert by_path["state.rng"].kind == "rng"
     assert not by_path["table.features"].own
     assert not by_path["params.phases.length"].own
     assert ints.shape == (1, layout.ints)
@@ -60,25 +60,30 @@ def test_every_number_of_an_agent_has_one_place():
 
 def test_own_bytes_are_those_of_what_changes():
     problem = sb.problems.toy()
-    stream = make_stream(0, 0, 1)
-    agent = agent_of(sb.Greedy(), problem, stream)
-    estimator, work = agent.state.estimator, agent.work
-    size = sum(array.size for array in (*estimator, *work))
-    assert make_layout("Greedy", agent, stream).own_bytes == 8 * size
+    rng = make_rng(0, 0, 1)
+    agent = agent_of(sb.Greedy(), problem, rng)
+    regression = agent.state.regression
+    size = 1 + sum(array.size for array in (*regression.estimator, *regression.work[:3]))  # and its step
+    assert make_layout("Greedy", agent, rng).own_bytes == 8 * size
 
 
 def test_arrays_of_other_kinds_are_refused():
     problem = sb.problems.toy()
     agent = agent_of(sb.Greedy(), problem, None)
-    wrong = agent._replace(work=agent.work._replace(theta=np.zeros(3, dtype=np.float32)))
-    with pytest.raises(UnfitError, match=r"Greedy cannot be played on a GPU: work.theta must be of float64"):
-        make_layout("Greedy", wrong, None)
-    wrong = agent._replace(work=agent.work._replace(theta=np.zeros((3, 0))))
+
+    def with_theta(theta):
+        regression = agent.state.regression
+        other = regression._replace(work=regression.work._replace(theta=theta))
+        return agent._replace(state=agent.state._replace(regression=other))
+
+    with pytest.raises(
+        UnfitError, match=r"Greedy cannot be played on a GPU: state.*work.theta must be of float64"
+    ):
+        make_layout("Greedy", with_theta(np.zeros(3, dtype=np.float32)), None)
     with pytest.raises(UnfitError, match=r"work.theta is empty"):
-        make_layout("Greedy", wrong, None)
-    wrong = agent._replace(work=agent.work._replace(theta="words"))
+        make_layout("Greedy", with_theta(np.zeros((3, 0))), None)
     with pytest.raises(UnfitError, match=r"work.theta must be a number, an array or a named tuple"):
-        make_layout("Greedy", wrong, None)
+        make_layout("Greedy", with_theta("words"), None)
 
 
 GIB = 2**30
@@ -107,10 +112,18 @@ def test_a_wave_is_what_the_memory_holds(sent, own, free, threads, runs):
         assert more * sent + min(more, threads) * own > device.SHARE * free
 
 
-def test_the_memory_of_the_gpu_is_asked_for(monkeypatch):
-    class GPU:
-        MULTIPROCESSOR_COUNT, MAX_THREADS_PER_MULTI_PROCESSOR = 132, 2048
+ATTRIBUTES = {"MULTIPROCESSOR_COUNT": 132, "MAX_THREADS_PER_MULTIPROCESSOR": 1536}
 
+
+@pytest.mark.parametrize("known", [ATTRIBUTES, {"MULTIPROCESSOR_COUNT": 132}, {}])
+def test_memory_and_threads_of_the_gpu(monkeypatch, known):
+    class Device(type):
+        def __getattr__(cls, name):  # as numba-cuda's: the driver's bindings decide which names there are
+            if name not in known:
+                raise AttributeError(f"CUdevice_attribute has no attribute CU_DEVICE_ATTRIBUTE_{name}")
+            return known[name]
+
+    class GPU(metaclass=Device):
         @classmethod
         def get_current_device(cls):
             return cls
@@ -124,17 +137,18 @@ def test_the_memory_of_the_gpu_is_asked_for(monkeypatch):
             return 5 * GIB, 8 * GIB
 
     monkeypatch.setattr(device, "import_module", lambda name: GPU)
-    assert device.gpu_memory() == (5 * GIB, 132 * 2048)
+    count, threads = (device.MOST | known).values()
+    assert device.gpu_memory() == (5 * GIB, count * threads)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**31, 2**70 + 3, 2**130 + 9])
 @pytest.mark.parametrize("first", [0, 7, 2**32 - 4])
 @pytest.mark.parametrize("role", [0, 1])
 def test_streams_of_many_runs_are_numpys(seed, first, role):
-    many = make_streams(seed, first, 4, role)
-    assert (many == [make_stream(seed, first + run, role) for run in range(4)]).all()
+    many = make_rngs(seed, first, 4, role)
+    assert (many == [make_rng(seed, first + run, role) for run in range(4)]).all()
 
 
 def test_runs_beyond_the_numbers_that_there_are():
     with pytest.raises(ValueError, match=r"runs must be numbered below 2\*\*32, got 4294967296"):
-        make_streams(0, 2**32 - 1, 2, 0)
+        make_rngs(0, 2**32 - 1, 2, 0)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits import kernels
+from solid_bandits import extend
+from solid_bandits.core.loop import checkpoints, play
 from solid_bandits.gpu.device import require_gpu
 from solid_bandits.gpu.layout import UnfitError
-from solid_bandits.loop import checkpoints, play
 
 try:
     require_gpu()
@@ -46,9 +46,14 @@ FIT = [
     sb.RandUCB(),
     sb.Solid(),
     sb.Solid(bonus="local", initial_multiplier=20.0, drawing="cumulative"),
-    sb.AOIDS(),
+    sb.rivals.AOIDS(),
 ]
-UNFIT = [sb.OAM(), sb.Solid.theory(max_multiplier=1000.0)]
+UNFIT = [
+    sb.rivals.OAM(),
+    sb.Solid.theory(max_multiplier=1000.0),
+    sb.rivals.LinMED(),
+    sb.rivals.FeelGoodTS(),
+]
 
 
 def close(problem, policy):
@@ -77,34 +82,25 @@ def test_a_problem_for_each_run():
 
 
 class OwnState(NamedTuple):
-    estimator: kernels.Estimator
+    regression: extend.Regression
 
 
 class OwnAgent(NamedTuple):
     state: OwnState
-    theta: np.ndarray
-    row: np.ndarray
-    gains: np.ndarray
 
 
-@sb.jit
-def own_act(agent, arms, available):
-    kernels.write_theta(agent.state.estimator, agent.theta)
-    return kernels.best_available(arms, available, agent.theta), False
-
-
-@sb.jit
-def own_update(agent, features, reward):
-    kernels.observe(agent.state.estimator, features, reward, agent.row, agent.gains)
+@sb.extend.jit
+def own_act(agent, arms, available, out):
+    extend.observe_offer(agent.state.regression, arms, available)
+    return extend.best_estimated(agent.state.regression, arms, available), False
 
 
 @dataclass(frozen=True)
-class OwnGreedy(sb.DecisionPolicy):
-    kernels = sb.Kernels(own_act, own_update, certain=True)
+class OwnGreedy(sb.extend.DecisionPolicy):
+    kernels = sb.extend.Kernels(own_act, certain=True)
 
-    def start(self, setting, stream):
-        scratch = (np.zeros(setting.dim) for _ in range(3))
-        return OwnAgent(OwnState(kernels.make_estimator(setting.dim, 1.0)), *scratch)
+    def start(self, setting, rng):
+        return OwnAgent(OwnState(extend.make_regression(setting)))
 
 
 def test_a_compiled_policy_of_ones_own():

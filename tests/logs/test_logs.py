@@ -44,6 +44,26 @@ def test_dsjson_gives_the_same_log_back(tmp_path):
     assert logs.read_dsjson(tmp_path / "log.dsjson").height == log.height
 
 
+def test_dsjson_gives_nulls_and_any_sequence_back(tmp_path):
+    """All that a log may leave open, each column for itself."""
+    log = a_log()
+    changes = [
+        pl.lit(None, dtype=kind).alias(name) for name, kind in COLUMNS.items() if name not in ("arm", "arms")
+    ]
+    changes += [pl.lit(number, dtype=pl.Int64).alias("sequence") for number in (0, -5, -(2**63), 2**63 - 1)]
+    changes.append([pl.lit(None, dtype=pl.Float64).alias(name) for name in ("probability", "reward")])
+    for change in changes:
+        changed = log.with_columns(change)
+        logs.write_dsjson(changed, tmp_path / "log.dsjson")
+        assert logs.read(tmp_path / "log.dsjson").equals(changed, null_equal=True), change
+    logs.write_dsjson(log.clear(), tmp_path / "log.dsjson")
+    assert logs.read(tmp_path / "log.dsjson").equals(log.clear())
+    one = pl.when(pl.int_range(pl.len()) != 3).then("arms").alias("arms")
+    with pytest.raises(ValueError, match="table row 3 must have arms to be dsjson, got None"):
+        logs.write_dsjson(log.with_columns(one), tmp_path / "none.dsjson")
+    assert not (tmp_path / "none.dsjson").exists()
+
+
 def test_dsjson_is_read_by_vws_tools_as_it_was_written(tmp_path):
     log = a_log()
     logs.write_dsjson(log, tmp_path / "log.dsjson")
@@ -85,9 +105,13 @@ def test_dsjson_from_elsewhere(tmp_path):
     )
     assert first["probabilities"] == [0.75, 0.25]
     assert first["time"] == datetime(2018, 10, 25, 0, 0, 0, 396_000, tzinfo=UTC)
-    # country=BR, visits, size, tags.0=x, tags.1, country=US: names in order of appearance, zeros elsewhere
-    assert first["features"] == [[1, 3, 1.5, 0, 0, 0], [1, 3, 0.5, 1, 2, 0]]
-    assert second["features"] == [[0, 0, 2, 0, 0, 1]]
+    assert json.loads(first["context"]) == {"User.country": "BR", "User.visits": 3}
+    assert json.loads(second["context"]) == {"User.country": "US"}
+    assert [json.loads(one) for one in first["arm_features"]] == [
+        {"Action.size": 1.5},
+        {"Action.size": 0.5, "Action.tags.0": "x", "Action.tags.1": 2},
+    ]
+    assert log["features"].null_count() == 2
     assert second["reward"] == 0.0
 
 
@@ -128,7 +152,7 @@ def test_a_plain_table():
     )
     assert log["arms"].to_list() == [["0", "1", "2"]] * 3
     assert log["arm"].to_list() == ["2", "0", "1"]
-    assert log["context"].to_list() == [[30.0], [40.0], [50.0]]
+    assert log["context"].to_list() == ['{"age":30}', '{"age":40}', '{"age":50}']
     assert log["time"][0] == datetime(2026, 1, 1, tzinfo=UTC)
     assert log["event_id"].to_list() == ["0", "1", "2"]
     named = logs.from_table({"arm": ["b", "a"], "reward": [1, 2]}, arms=["a", "b", "c"])
@@ -141,40 +165,13 @@ def test_the_probability_of_the_arm_comes_from_those_of_all():
     assert log["probability"].to_list() == [0.75, 0.5]
 
 
-def test_recorded_decisions_of_a_simulation():
-    table = pl.DataFrame(
-        {
-            "policy": ["LinTS"] * 2,
-            "run": [0, 0],
-            "step": [2, 1],
-            "event_id": ["second", "first"],
-            "arm": [2, 0],
-            "n_arms": [3, 2],
-            "available": [[False, True, True], None],
-            "probability": [0.5, 1.0],
-            "probabilities": [[0.0, 0.5, 0.5], [1.0, 0.0]],
-            "explored": [True, False],
-            "reward": [1.0, 2.0],
-            "means": [None, None],
-            "features": [[[1.0], [2.0], [3.0]], [[4.0], [5.0]]],
-        }
-    )
-    log = logs.from_table(table)
-    assert log["event_id"].to_list() == ["first", "second"]
-    assert log["arms"].to_list() == [["0", "1"], ["1", "2"]]
-    assert log["features"].to_list() == [[[4.0], [5.0]], [[2.0], [3.0]]]
-    assert log["probabilities"].to_list() == [[1.0, 0.0], [0.5, 0.5]]
-    with pytest.raises(ValueError, match="decisions of one policy in one run, got 2"):
-        logs.from_table(table.with_columns(pl.Series("run", [0, 1])))
-
-
 @pytest.mark.parametrize(
     ("columns", "context", "message"),
     [
         ({"arm": "nowhere"}, (), "columns must be in the table, got 'nowhere' for 'arm'"),
         ({"armm": "a"}, (), "columns must name columns of a log"),
         ({"reward": "a"}, (), "columns must name the column of the arm"),
-        ({"arm": "a"}, ("word",), "context must be numeric columns"),
+        ({"arm": "a"}, ("words",), "context must be columns of the table, got 'words'"),
     ],
 )
 def test_tables_that_will_not_do(columns, context, message):

@@ -25,7 +25,7 @@ def test_the_log_may_be_a_table_a_file_or_the_bandit_itself(bandit, tmp_path):
     wanted = sb.Agent(sb.LinTS(), dim=2, noise_std=log["reward"].head(30).std(), probabilities=True)
     for row in log.head(30).iter_rows(named=True):
         features = np.array(row["features"])[row["arms"].index(row["arm"])]
-        wanted.learn(sb.Decision(0, None, None, False, features, None), row["reward"])
+        wanted.learn(sb.Decision(0, features), row["reward"])
     for agent, rest in found:
         assert rest.equals(log.tail(30))
         np.testing.assert_allclose(agent.probabilities(asked), wanted.probabilities(asked), atol=0.2)

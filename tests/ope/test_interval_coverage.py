@@ -1,6 +1,7 @@
 """Intervals for loggers that learn: their definitions, and how often they hold, in standard errors."""
 
 import math
+import sys
 
 import numpy as np
 import polars as pl
@@ -8,13 +9,15 @@ import pytest
 
 import solid_bandits as sb
 from solid_bandits import ope
-from solid_bandits.live.replaying import history
+from solid_bandits.core.decision import OPEN
+from solid_bandits.logs.records import steps_of
 from solid_bandits.ope import adaptive, anytime, retraced
-from solid_bandits.ope.estimators import Value, dr_terms
+from solid_bandits.ope.bounded import Bounding
+from solid_bandits.ope.contract import Value
 from solid_bandits.ope.models import as_model
 from solid_bandits.ope.rows import Reader, Rows
-from solid_bandits.ope.targets import as_target
-from solid_bandits.ope.terms import Terms, collect, slack
+from solid_bandits.ope.targets import Target, as_target
+from solid_bandits.ope.terms import Terms, collect, dr_terms
 
 
 class Blocks:
@@ -57,8 +60,14 @@ def learnt_log(policy, steps, seed, floor=0.1):
         context=None,
     )
     played = target[place]
-    found = collect(Blocks(rows), lambda _: played, as_model("linear"), (0.0, 1.0), True)
-    return found.terms, float((target * means).sum(axis=1).mean())
+    found = collect(Blocks(rows), {"it": Target(lambda _: played)}, as_model("linear"), (0.0, 1.0), True)
+    return found["it"].terms, float((target * means).sum(axis=1).mean())
+
+
+@pytest.fixture
+def always_shown(monkeypatch):
+    """Intervals are shown however few rewards there are: what is tested is their definition."""
+    monkeypatch.setattr(sys.modules["solid_bandits.ope.evaluate"], "ENOUGH", 0)
 
 
 LOGGERS = [sb.LinTS(votes=8), sb.RandUCB(), sb.EpsilonGreedy(epsilon=0.1)]
@@ -76,10 +85,9 @@ def test_intervals_hold_as_often_as_they_say(policy):
         terms, truth = learnt_log(policy, 600, seed)
         value = adaptive.cadr(terms, 0.95)
         covered += value.low <= truth <= value.high
-        low, high = anytime.bounds(
-            terms.lower, terms.upper, 0.95
-        )  # the running intersection: one miss is a miss
-        always += low - 1e-9 <= truth <= high + 1e-9
+        always += all(  # at 40 times: one miss is a miss
+            low <= truth <= high for _, low, high in anytime.path(terms, 0.95, (0.0, 1.0)).iter_rows()
+        )
     error = math.sqrt(0.95 * 0.05 / logs)
     assert covered / logs >= 0.95 - 4 * error
     assert covered / logs <= 0.95 + 4 * error
@@ -114,61 +122,106 @@ def test_the_adaptive_estimate_is_its_definition():
     assert adaptive.cadr(short, 0.95) == Value(None, note="needs more than 40 rows")
 
 
-def test_the_terms_of_the_bounds_have_the_value_for_their_mean_and_a_floor():
-    """By enumeration over the arms of each row: the mean of the terms given the offer is Σ_a π(a) r(a), whatever the
-    model."""
+def rows_of(probabilities, place, reward):
+    """Rows of a log of three arms."""
+    every = np.arange(len(place))
+    return Rows(
+        where=every,
+        names=["0", "1", "2"],
+        codes=np.tile(np.arange(3), (len(place), 1)),
+        counts=np.full(len(place), 3),
+        mask=np.ones((len(place), 3), dtype=bool),
+        place=place,
+        propensity=probabilities[every, place],
+        probabilities=probabilities,
+        reward=reward,
+        features=None,
+        context=None,
+    )
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_bounded_terms_have_the_value_for_their_mean_and_a_floor(known):
+    """By enumeration over the arms of the last row: the mean of its term given the past is Σ_a (π(a) - π'(a)) r(a),
+    whatever the model; no term falls below ℓ - k_t, which is the same for every arm, and k_t is of the rows before.
+    """
     rng = np.random.default_rng(2)
-    probabilities, target = rng.dirichlet(np.ones(3), size=50), rng.dirichlet(np.ones(3), size=50)
-    q, outcomes = rng.random((50, 3)) * 1.4 - 0.2, rng.random((50, 3))
-    means = np.zeros((2, 50))
-    for arm in range(3):
-        rows = Rows(
-            where=np.arange(50),
-            names=["0", "1", "2"],
-            codes=np.tile(np.arange(3), (50, 1)),
-            counts=np.full(50, 3),
-            mask=np.ones((50, 3), dtype=bool),
-            place=np.full(50, arm),
-            propensity=probabilities[:, arm],
-            probabilities=probabilities,
-            reward=outcomes[:, arm],
-            features=None,
-            context=None,
+    for rows in (1, 2, 7, 30):
+        probabilities, other = rng.dirichlet(np.ones(3), size=(2, rows))
+        target = rng.dirichlet(np.ones(3), size=rows)
+        q, outcomes, place = (
+            rng.random((rows, 3)) * 1.4 - 0.2,
+            rng.random((rows, 3)),
+            rng.integers(3, size=rows),
         )
-        terms = collect(Blocks(rows), lambda _: target, as_model(q.tolist()), (0.0, 1.0), True).terms
-        means[0] += probabilities[:, arm] * terms.lower
-        means[1] += probabilities[:, arm] * terms.upper
-        least = -slack(np.arange(1, 51.0)) - 1e-12
-        assert (terms.lower >= least).all()
-        assert (terms.upper >= least).all()
-    assert np.allclose(means[0], (target * outcomes).sum(axis=1))
-    assert np.allclose(means[1], (target * (1 - outcomes)).sum(axis=1))
+        for signed, least in ((target, 0.0), (-target, -1.0), (target - other, -1.0)):
+            mean, slacks = 0.0, set()
+            for arm in range(3):
+                place[-1] = arm
+                log = rows_of(probabilities, place, outcomes[np.arange(rows), place])
+                log = log if known else log._replace(probabilities=None)
+                found, slack = Bounding().terms(log, signed, q, log.reward)
+                assert (found >= least - slack - 1e-12).all()
+                slacks.add(slack[-1])
+                mean += probabilities[-1, arm] * found[-1]
+            assert len(slacks) == 1
+            assert mean == pytest.approx((signed * outcomes)[-1].sum())
 
 
-def plain_lower(values, tail):
-    """The lower bound by trying all of a fine grid, from its definition."""
-    count = len(values)
-    bets = np.zeros(count)
-    for t in range(count):
-        seen = np.concatenate([[0.5], values[:t]])
-        spread = ((seen - seen.mean()) ** 2).sum() + 0.25
-        bets[t] = min(
-            math.sqrt(2 * math.log(1 / tail) / (spread * math.log(t + 2))), 0.5 / (1 + math.sqrt(t + 1) / 4)
-        )
-    grid = np.linspace(0, 1, 2001)
-    wealth = np.cumsum(np.log1p(bets[:, None] * (values[:, None] - grid)), axis=0).max(axis=0)
-    kept = grid[wealth < math.log(1 / tail)]
-    return kept.min()
+def test_blocks_of_rows_give_the_same_terms():
+    rng = np.random.default_rng(3)
+    probabilities, target = rng.dirichlet(np.ones(3), size=(2, 40))
+    log = rows_of(probabilities, rng.integers(3, size=40), rng.random(40))
+    whole = Bounding().terms(log, target, np.full((40, 3), 0.3), log.reward)
+    part, found = Bounding(), []
+    for some in (slice(0, 13), slice(13, 40)):
+        fields = {name: value[some] for name, value in log._asdict().items() if isinstance(value, np.ndarray)}
+        piece = log._replace(**fields)
+        found.append(part.terms(piece, target[some], np.full((40, 3), 0.3)[some], piece.reward))
+    assert np.array_equal(np.concatenate([one[0] for one in found]), whole[0])
+    assert np.array_equal(np.concatenate([one[1] for one in found]), whole[1])
+
+
+def plain_lower(terms, slacks, least, tail):
+    """The bound by its definition: for each λ the logarithm of the product, then the mixture on a fine grid of m."""
+    gains = np.zeros(len(anytime.GRID))
+    for place, size in enumerate(anytime.GRID):
+        stopped = False
+        for t, value in enumerate(terms):
+            centre = np.clip(terms[:t].sum() / (t + 1), least, 1.0)
+            stopped = stopped or size * (slacks[t] - least + centre) > anytime.MOST
+            gains[place] += size * least if stopped else math.log(1 + size * (value - centre)) + size * centre
+    shares = anytime.WEIGHTS / anytime.WEIGHTS.sum()
+    grid = np.linspace(least, 1, 4001)
+    wealth = (shares[:, None] * np.exp(gains[:, None] - anytime.GRID[:, None] * len(terms) * grid)).sum(
+        axis=0
+    )
+    return grid[wealth < 1 / tail].min()
 
 
 def test_the_bounds_are_their_definition():
     terms, _ = learnt_log(sb.EpsilonGreedy(epsilon=0.2), 250, 3)
-    low, high = anytime.bounds(terms.lower, terms.upper, 0.9)
-    assert low == pytest.approx(plain_lower(terms.lower, 0.05), abs=6e-4)
-    assert high == pytest.approx(1 - plain_lower(terms.upper, 0.05), abs=6e-4)
-    early = anytime.path(terms, 0.9, (0.0, 2.0), [50, 250])
-    assert early[0][0] <= early[1][0] == pytest.approx(2 * low)
-    assert early[0][1] >= early[1][1] == pytest.approx(2 * high)
+    low, high = anytime.bounds(terms, 0.9)
+    assert low == pytest.approx(plain_lower(terms.lower, terms.lower_slack, 0.0, 0.05), abs=6e-4)
+    assert high == pytest.approx(-plain_lower(terms.upper, terms.upper_slack, -1.0, 0.05), abs=6e-4)
+    early = anytime.path(terms, 0.9, (0.0, 2.0))
+    assert early["rows"][-1] == 250
+    assert (early["low"][-1], early["high"][-1]) == pytest.approx((2 * low, 2 * high))
+    first = early["rows"][2]
+    before = anytime.bounds(Terms(*(part[:first] for part in terms)), 0.9)
+    assert (early["low"][2], early["high"][2]) == pytest.approx([2 * end for end in before])
+
+
+def test_every_part_of_the_mixture_expects_no_gain():
+    """A term of two values: the mean of (1 + λ (ξ - x)) exp(-λ (μ - x)) is at most 1, for all λ, x and μ."""
+    rng = np.random.default_rng(4)
+    low, gap, share = -3 * rng.random(1000), 8 * rng.random(1000), rng.random(1000)
+    mean, centre = low + share * gap, rng.random(1000)
+    size = rng.random(1000) * anytime.MOST / (centre - low)
+    values = np.stack([low, low + gap])
+    factor = (1 + size * (values - centre)) * np.exp(-size * (mean - centre))
+    assert (factor > 0).all()
+    assert ((1 - share) * factor[0] + share * factor[1] <= 1 + 1e-12).all()
 
 
 def bandit_log(policy, steps, seed):
@@ -210,13 +263,13 @@ def papers_estimate(log, make, missing, level=0.95):
         theta = np.linalg.solve(np.eye(3) + chosen[:t].T @ chosen[:t], chosen[:t].T @ rewards[:t])
         if t >= due:
             led = make()
-            for one, reward in history(log, 2):  # the logger as it was before this row
-                if reward is None and one.values["event_id"] == row["event_id"]:
+            for one, status, reward, _ in steps_of(log, 2):  # the logger as it was before this row
+                if status == OPEN and one.event_id == row["event_id"]:
                     break
-                if reward is None:
-                    one.numbered = led.agent.decide(one.features).number
-                else:
-                    led.agent.learn(sb.Decision(0, None, None, False, one.features[one.place], None), reward)
+                if status == OPEN:
+                    one.number = led.agent.decide(one.offered).number
+                elif reward is not None:
+                    led.agent.learn(one, reward)
             values, ratios = [], []
             for past in rows[:t]:
                 own = past["arms"].index(past["arm"])
@@ -237,7 +290,7 @@ def papers_estimate(log, make, missing, level=0.95):
 
 @pytest.mark.parametrize("missing", [None, 0.0, 0.7])
 @pytest.mark.parametrize("arms", [(3, 3), (2, 5)])
-def test_the_papers_estimate_is_its_definition(missing, arms):
+def test_the_papers_estimate_is_its_definition(missing, arms, always_shown):
     """Some rewards late and some never; the same number of arms in every row, and not; the log in order, and not."""
     rng = np.random.default_rng(3)
 
@@ -262,12 +315,13 @@ def test_the_papers_estimate_is_its_definition(missing, arms):
         assert (found.value("cadr"), *found.interval("cadr")) == pytest.approx(expected, rel=1e-7)
 
 
-def test_the_logger_is_asked_and_checked():
+def test_the_logger_is_asked_and_checked(always_shown):
     bandit, make, _ = bandit_log(sb.LinTS(votes=8), 300, 4)
     found = ope.evaluate(bandit, "uniform", logger=make())
     row = found.table.row(by_predicate=pl.col("estimator") == "cadr", named=True)
     assert row["note"] == "σ by the replayed logger"
-    values = dr_terms(collect(Reader(bandit), as_target("uniform"), as_model("linear"), None, True).terms)
+    asked = {"it": as_target("uniform")}
+    values = dr_terms(collect(Reader(bandit), asked, as_model("linear"), None, True)["it"].terms)
     assert row["low"] < row["value"] < row["high"]
     assert abs(row["value"] - values.mean()) < row["high"] - row["low"]
     other = sb.Bandit(sb.LinTS(votes=8), dim=2, noise_std=0.5, floor=0.1, seed=99)
@@ -280,7 +334,7 @@ def test_the_logger_is_asked_and_checked():
 
 
 @pytest.mark.slow
-def test_the_papers_interval_holds_as_often_as_it_says():
+def test_the_papers_interval_holds_as_often_as_it_says(always_shown):
     """120 logs of 500 decisions: the coverage within 4 standard errors of 0.95 (3e-5 on each side)."""
     logs, covered = 120, 0
     for seed in range(logs):

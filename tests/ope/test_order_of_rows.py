@@ -1,5 +1,7 @@
 """The order in which a log has its rows changes no number, as columns beside it are found by their rows."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -32,7 +34,7 @@ def a_log(with_features=True, chosen_alone=False):
     if with_features:
         table["features"] = [rng.normal(size=(count, DIM)).tolist() for count in counts]
     else:
-        table["context"] = rng.normal(size=(ROWS, DIM)).tolist()
+        table["context"] = [json.dumps({"x": one, "y": other}) for one, other in rng.normal(size=(ROWS, 2))]
     target = [rng.dirichlet(np.ones(count)).tolist() for count in counts]
     model = [rng.normal(size=count).tolist() for count in counts]
     return logs.from_table(table), target, model
@@ -152,30 +154,27 @@ def test_null_sequence_numbers_come_last_in_tables_and_files(tmp_path):
     assert table == file
 
 
-def test_recorded_decisions_out_of_order():
+def test_a_table_out_of_order():
     rng = np.random.default_rng(1)
     own = rng.dirichlet(np.ones(3), size=40)
     target = rng.dirichlet(np.ones(3), size=40)
     table = pl.DataFrame(
         {
             "policy": ["LinTS"] * 40,
-            "run": [0] * 40,
-            "step": rng.permutation(40),
+            "sequence": rng.permutation(40),
             "arm": [int(rng.choice(3, p=one)) for one in own],
-            "n_arms": [3] * 40,
             "reward": rng.random(40),
             "probabilities": own.tolist(),
         }
     )
     found = ope.evaluate(table, target, model=target, logger="fixed")
-    ordered = table["step"].arg_sort().to_list()
+    ordered = table["sequence"].arg_sort().to_list()
     expected = ope.evaluate(table[ordered], target[ordered], model=target[ordered], logger="fixed")
     assert numbers(found) == numbers(expected)
     every = np.arange(40)
     arm = table["arm"].to_numpy()
     weighted = target[every, arm] / own[every, arm] * table["reward"].to_numpy()
     assert found.value("ips") == pytest.approx(weighted.mean(), rel=1e-12)
-    assert logs.from_table(table)["reward"].to_list() == table.sort("step")["reward"].to_list()
 
 
 def printed(monkeypatch, capsys, *arguments):
@@ -201,18 +200,17 @@ def test_columns_on_the_command_line_belong_to_their_rows(monkeypatch, capsys, t
     assert f"{ope.evaluate(log, target, ['snips']).value('snips'):.4g}"[:6] in plain
 
 
-def test_columns_of_a_bandits_directory_are_matched_though_its_parts_are_in_no_order(
-    monkeypatch, capsys, tmp_path
-):
+def test_columns_of_a_bandits_store_are_matched(monkeypatch, capsys, tmp_path):
     """Rows are written when their rewards come: here those of the first half come after all others."""
     rng = np.random.default_rng(4)
-    bandit = sb.Bandit(sb.EpsilonGreedy(epsilon=0.5), dim=DIM, noise_std=0.5, floor=0.2, log=tmp_path / "log")
+    settings = {"dim": DIM, "noise_std": 0.5, "floor": 0.2, "store": tmp_path / "shop.db"}
+    bandit = sb.Bandit(sb.EpsilonGreedy(epsilon=0.5), **settings, commit_every=100)
     for row in range(80):
         bandit.decide(rng.normal(size=(3, DIM)), event_id=str(row))
     for row in [*range(40, 80), *range(40)]:
         bandit.learn(str(row), float(row))
     bandit.flush()
-    arguments = ["evaluate", tmp_path / "log", "--policy", "column:probabilities", "--estimator", "ips"]
+    arguments = ["evaluate", tmp_path / "shop.db", "--policy", "column:probabilities", "--estimator", "ips"]
     assert "39.5" in printed(monkeypatch, capsys, *arguments)  # its own mean
     logs.write_dsjson(bandit.log(), tmp_path / "log.dsjson")
     arguments[1] = tmp_path / "log.dsjson"

@@ -7,15 +7,7 @@ import numpy as np
 import pytest
 
 import solid_bandits as sb
-from solid_bandits.ope.running import (
-    FEWEST,
-    NARROWEST,
-    SERIES,
-    Running,
-    half_width,
-    mean_of,
-    take_all,
-)
+from solid_bandits.ope.running import FEWEST, NARROWEST, SERIES, Running, add_values, half_width, mean_of
 
 THETA = np.array([0.8, -0.3, 0.5])
 
@@ -56,7 +48,7 @@ def value(running, name):
 
 
 def test_it_is_the_doubly_robust_mean_of_the_whole_log():
-    bandit, rows, _ = played(400, keep=None)
+    bandit, rows, _ = played(400, keep=True)
     running = Running(3)
     running.add(*rows)
     whole = sb.ope.evaluate(bandit, "uniform", ["dr"], logger="fixed")
@@ -121,14 +113,14 @@ def test_a_rate_has_an_interval_from_25_clicks_on(clicks, shown):
     values = np.zeros(10_000)
     values[:clicks] = 1.0
     moments = np.zeros((1, 4))
-    take_all(moments, np.zeros(10_000, dtype=np.int64), values)
+    add_values(moments, np.zeros(10_000, dtype=np.int64), values)
     assert (mean_of(moments[0]).low is not None) == shown
 
 
 def test_the_moments_are_those_of_the_values():
     values = np.random.default_rng(0).exponential(size=(2, 500)) + 1e4
     moments = np.zeros((3, 4))
-    take_all(moments, np.tile([0, 2], 500), values.T.ravel())
+    add_values(moments, np.tile([0, 2], 500), values.T.ravel())
     for row, own in ((0, values[0]), (2, values[1])):
         around = own - own.mean()
         expected = [500, own.mean(), (around**2).sum(), (around**3).sum()]
@@ -147,7 +139,7 @@ def test_intervals_of_a_click_rate_hold_at_all_times_at_once(rate):
         clicks = (rng.random(length) < rate).astype(np.float64)
         moments, outside = np.zeros((1, 4)), False
         for start in range(0, length, step):
-            take_all(moments, rows, clicks[start : start + step])
+            add_values(moments, rows, clicks[start : start + step])
             found = mean_of(moments[0])
             outside |= found.low is not None and not found.low <= rate <= found.high
         missed += outside

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import solid_bandits as sb
-from solid_bandits.cli.compare import DATA_POLICIES, DEFAULT_POLICIES
+from solid_bandits.cli.options import DATA_POLICIES, DEFAULT_POLICIES
 from solid_bandits.policies.catalogue import CATALOGUE
 from solid_bandits.policies.default import DEFAULT, default_policy
 
@@ -37,8 +37,7 @@ def test_an_agent_without_a_policy_has_the_default_one():
 def test_an_agent_without_a_policy_takes_the_other_arguments():
     assert min(sb.Agent(dim=2, floor=0.3).decide(ARMS).probabilities) > 0.09
     assert sb.Agent(contexts=[ARMS]).decide(context=0).context == 0
-    with pytest.raises(ValueError, match=r"half_life, got 'evidence'.*RandUCB\(ridge=0.2\)"):
-        sb.Agent(dim=2, half_life=10)
+    assert sb.Agent(dim=2, half_life=10).policy == sb.RandUCB(half_life=10)
 
 
 def test_an_agent_without_a_policy_is_saved_and_loaded(tmp_path):

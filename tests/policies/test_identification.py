@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solid_bandits.estimation.arms import make_arms_work
-from solid_bandits.estimation.estimator import make_estimator, observe, write_theta
+from solid_bandits.estimation.regression import observe_reward, write_theta
+from solid_bandits.estimation.ridge import make_regression
 from solid_bandits.policies.identification import (
     alternative_distance,
     best_of_rows,
@@ -21,14 +21,14 @@ from solid_bandits.policies.identification import (
 def test_the_distance_is_that_of_the_nearest_model_with_another_best_arm(n_arms, dim, seed):
     """min Δ² / ‖φ* - φ‖²_{V^-1}: where it ends, θ' makes the two arms tie, and nothing nearer does."""
     rng = np.random.default_rng(seed)
-    arms, work, theta = rng.normal(size=(n_arms, dim)), make_arms_work(dim), np.zeros(dim)
+    arms, regression = rng.normal(size=(n_arms, dim)), make_regression(dim, 1.0, 0.5, norms=True)
     if seed % 4 == 0:
         arms[-1] = arms[0]  # a copy is no alternative to what it copies
-    estimator, V = make_estimator(dim, 0.5), 0.5 * np.eye(dim)
+    V, theta = 0.5 * np.eye(dim), regression.work.theta
     for phi in rng.normal(size=(15, dim)):
-        observe(estimator, phi, rng.normal(), np.zeros(dim), np.zeros(dim))
+        observe_reward(regression, phi, rng.normal(), 0)
         V += np.outer(phi, phi)
-    write_theta(estimator, theta)
+    write_theta(regression, theta)
     best = best_of_rows(arms, theta)
     assert best == int(np.argmax(arms @ theta))
     distances = [np.inf]
@@ -38,17 +38,17 @@ def test_the_distance_is_that_of_the_nearest_model_with_another_best_arm(n_arms,
             shift = (d @ theta) / (d @ np.linalg.solve(V, d)) * np.linalg.solve(V, d)
             assert d @ (theta - shift) == pytest.approx(0, abs=1e-9)
             distances.append(shift @ V @ shift)
-    exact = alternative_distance(estimator, arms, theta, work, -np.inf)
+    exact = alternative_distance(regression, arms, -np.inf)
     assert exact == pytest.approx(min(distances), rel=1e-7)
     # The search may end early, and then with a value that is enough to know that the arm is not identified.
     for threshold in (0.3 * exact, 0.99 * exact, 1.01 * exact, 3 * exact):
         if np.isfinite(threshold):
-            found = alternative_distance(estimator, arms, theta, work, threshold)
+            found = alternative_distance(regression, arms, threshold)
             assert found >= exact * (1 - 1e-12)
             assert found <= max(exact * (1 + 1e-12), threshold)
             past = make_past_norms(1, n_arms)
             for _ in range(2):  # without norms of the past, and with them
-                identified = is_identified(estimator, arms, theta, work, past, 0, threshold)
+                identified = is_identified(regression, arms, past, 0, threshold)
                 assert identified == (exact > threshold)
 
 

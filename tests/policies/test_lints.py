@@ -5,11 +5,12 @@ import pytest
 
 import drive
 import solid_bandits as sb
-from solid_bandits.estimation.estimator import make_estimator, observe
+from solid_bandits.core.randomness import POLICY, make_rng
+from solid_bandits.core.setting import make_setting
+from solid_bandits.estimation.regression import draw_model, observe_reward
+from solid_bandits.estimation.ridge import make_regression
 from solid_bandits.policies import contract
-from solid_bandits.policies.lints import VOTES, sample_theta
-from solid_bandits.setting import make_setting
-from solid_bandits.stream import POLICY, make_stream
+from solid_bandits.policies.lints import VOTES
 
 
 @pytest.mark.parametrize(("ridge", "spread"), [(0.3, 1.0), (5.0, 0.4)])
@@ -17,14 +18,14 @@ def test_draws_have_the_covariance_of_the_posterior(ridge, spread):
     """Mean θ-hat and covariance spread² V^-1, each entry within 5 standard errors (false alarm below 1e-5 in all)."""
     rng = np.random.default_rng(0)
     features, rewards = rng.normal(size=(30, 4)), rng.normal(size=30)
-    estimator, scratch = make_estimator(4, ridge), (np.zeros(4), np.zeros(4))
+    regression = make_regression(4, 1.0, ridge)
     for phi, reward in zip(features, rewards, strict=True):
-        observe(estimator, phi, reward, *scratch)
+        observe_reward(regression, phi, reward, 0)
     V = ridge * np.eye(4) + features.T @ features
     count = 40_000
-    draws, stream = np.empty((count, 4)), make_stream(0, 0, POLICY)
+    draws, source = np.empty((count, 4)), make_rng(0, 0, POLICY)
     for row in draws:
-        sample_theta(estimator, spread, 0.0, row, stream)
+        draw_model(regression, spread, row, source)
     covariance = spread**2 * np.linalg.inv(V)
     theta = np.linalg.solve(V, features.T @ rewards)
     assert (np.abs(draws.mean(axis=0) - theta) < 5 * np.sqrt(np.diag(covariance) / count)).all()
@@ -66,10 +67,10 @@ def test_votes_leave_the_distribution_of_the_arm_what_it_is():
     arms, everything = rng.normal(size=(5, 3)), np.ones(5, dtype=np.bool_)
     shares = []
     for policy in (sb.LinTS(), sb.LinTS(votes=8)):
-        agent = contract.start(policy, setting, None, make_stream(0, 1, POLICY))
+        agent = contract.start(policy, setting, None, make_rng(0, 1, POLICY))
         for phi, reward in zip(np.eye(3), (0.3, -0.2, 0.1), strict=True):
-            contract.update(agent, 0, 0, phi, reward)
-        pulled = [contract.act(agent, 0, arms, everything)[0] for _ in range(4000)]
+            contract.update(agent, 0, 0, phi, reward, 0)
+        pulled = [contract.act(agent, 0, arms, everything, None)[0] for _ in range(4000)]
         shares.append(np.bincount(pulled, minlength=5) / 4000)
     both = (shares[0] + shares[1]) / 2
     assert (both > 0.02).sum() >= 3
@@ -79,11 +80,10 @@ def test_votes_leave_the_distribution_of_the_arm_what_it_is():
 def test_a_probability_is_a_share_of_the_votes():
     rng, agent = (
         np.random.default_rng(0),
-        contract.start(sb.LinTS(votes=8), make_setting(3, 1.0), None, make_stream(0, 0, POLICY)),
+        contract.start(sb.LinTS(votes=8), make_setting(3, 1.0), None, make_rng(0, 0, POLICY)),
     )
-    out = np.zeros(6)
     for arms, available in drive.offers(rng, 50, 6, 3):
-        assert contract.probabilities(agent, 0, arms, available, out)
+        out = np.full(6, np.nan)
+        contract.act(agent, 0, arms, available, out)
         if available.sum() > 2:
             assert 8 * out == pytest.approx(np.round(8 * out))
-        contract.act(agent, 0, arms, available)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import solid_bandits as sb
-from solid_bandits.agent_file import OWNER, _fingerprint
+from solid_bandits.core.agent_file import OWNER, _fingerprint
 from solid_bandits.policies import naming
 from solid_bandits.policies.naming import by_name, find, import_policies
 
@@ -41,20 +41,20 @@ class OwnAgent(NamedTuple):
     setting: tuple
     state: State
 
-@sb.jit
-def act(agent, arms, available):
+@sb.extend.jit
+def act(agent, arms, available, out):
     return agent.arm, False
 
-@sb.jit
+@sb.extend.jit
 def update(agent, features, reward):
     agent.state.step[0] += 1
 
 @dataclass(frozen=True)
-class Own(sb.DecisionPolicy):
+class Own(sb.extend.DecisionPolicy):
     arm: int = 0
-    kernels = sb.Kernels(act, update)
+    kernels = sb.extend.Kernels(act, update)
 
-    def start(self, setting, stream):
+    def start(self, setting, rng):
         return OwnAgent(self.arm, setting, State(np.zeros(1)))
 """
 
@@ -97,7 +97,7 @@ def test_a_users_policies_are_named_once_their_module_is_imported(module):
 
 BAD = [
     ("solidd", "did you mean 'solid'?"),
-    ("greedy(rigde=1)", "parameter must be one of ridge, got 'rigde'; did you mean 'ridge'?"),
+    ("greedy(rigde=1)", "parameter must be one of half_life, ridge, got 'rigde'; did you mean 'ridge'?"),
     ("greedy(ridge=-1)", "ridge must be > 0, got -1"),
     ("greedy(0.05)", "must look like name or name(parameter=value), got 'greedy(0.05)'"),
     (
@@ -134,7 +134,7 @@ def test_a_policy_is_named_once():
 
 def test_wrong_parameters_of_a_users_policy(module):
     import_policies(module)
-    with pytest.raises(ValueError, match=r"parameters must be those of mine, got {'beta': 1} "):
+    with pytest.raises(ValueError, match="parameter must be one of alpha, got 'beta'"):
         by_name(["mine(beta=1)"], "toy", 3)
 
 

@@ -271,38 +271,36 @@ class Params(NamedTuple):
     arm: int
 
 class State(NamedTuple):
-    estimator: sb.kernels.Estimator
-    stream: np.ndarray
+    regression: sb.extend.Regression
+    rng: np.ndarray
 
 class OwnAgent(NamedTuple):
     params: Params
     setting: tuple
     state: State
-    work: np.ndarray
 
-@sb.jit
+@sb.extend.jit
 def shifted(arm):
     return (arm + SHIFT) % 3
 
-@sb.jit
-def act(agent, arms, available):
-    if sb.kernels.uniform(agent.state.stream) < 0.9:
+@sb.extend.jit
+def act(agent, arms, available, out):
+    if sb.extend.uniform(agent.state.rng) < 0.9:
         return shifted(agent.params.arm), False
-    sb.kernels.write_theta(agent.state.estimator, agent.work[0])
-    return sb.kernels.best_available(arms, available, agent.work[0]), True
+    return sb.extend.best_estimated(agent.state.regression, arms, available), True
 
-@sb.jit
+@sb.extend.jit
 def update(agent, features, reward):
-    sb.kernels.observe(agent.state.estimator, features, reward, agent.work[0], agent.work[1])
+    sb.extend.observe_reward(agent.state.regression, features, reward)
 
 @dataclass(frozen=True)
-class Own(sb.DecisionPolicy):
+class Own(sb.extend.DecisionPolicy):
     arm: int = 0
-    kernels = sb.Kernels(act, update)
+    kernels = sb.extend.Kernels(act, update)
 
-    def start(self, setting, stream):
-        state = State(sb.kernels.make_estimator(setting.dim, 1.0), stream)
-        return OwnAgent(Params(self.arm), setting, state, np.zeros((2, setting.dim)))
+    def start(self, setting, rng):
+        state = State(sb.extend.make_regression(setting), rng)
+        return OwnAgent(Params(self.arm), setting, state)
 """
 COMPILED = COMPILED.replace("class Params", "SHIFT = 0\n\nclass Params", 1)
 
@@ -383,8 +381,8 @@ def test_a_compiled_policys_cell_that_is_run_again_is_seen(tmp_path):
 
 def test_kernels_that_are_new_are_seen_or_refused_where_the_agent_is_not(tmp_path):
     """A cell with the kernels is run again, and the one with the policy, but not the one with the agent's class."""
-    head, kernels = COMPILED.split("@sb.jit", 1)
-    kernels = "@sb.jit" + kernels
+    head, kernels = COMPILED.split("@sb.extend.jit", 1)
+    kernels = "@sb.extend.jit" + kernels
     play = dedent("""
         try:
             print(round(final(1, own=Own(1))["regret"].max() / 20))
@@ -423,17 +421,17 @@ def test_compiled_policies_of_a_module_play_on_two_cores_and_are_kept(tmp_path):
 
 
 def test_a_compiled_policy_says_what_is_missing():
-    class WithoutKernels(sb.DecisionPolicy):
-        def start(self, setting, stream):
+    class WithoutKernels(sb.extend.DecisionPolicy):
+        def start(self, setting, rng):
             return (1.0,)
 
     with pytest.raises(
-        ValueError, match=r"WithoutKernels.kernels must be sb.Kernels\(act, update\), got None"
+        ValueError, match=r"WithoutKernels.kernels must be sb.extend.Kernels\(act, update\), got None"
     ):
         simulate(WithoutKernels())
 
     class NotATuple(WithoutKernels):
-        kernels = sb.Kernels(Fixed.act, Fixed.update)
+        kernels = sb.extend.Kernels(Fixed.act, Fixed.update)
 
     with pytest.raises(ValueError, match=r"NotATuple.start must return a named tuple of numbers and arrays"):
         simulate(NotATuple())
@@ -477,5 +475,5 @@ def test_probabilities_are_refused_where_there_are_none():
         def probabilities(self, arms, available):
             return [1.0, 0.0, 0.0]
 
-    with pytest.raises(ValueError, match=r"more than 0, got True and 0.0 for arm 1"):
+    with pytest.raises(ValueError, match=r"> 0 for the arm that it returns, got \[1.0, 0.0, 0.0\] for arm 1"):
         sb.Agent(Odd(1), dim=3, noise_std=1.0).decide(np.eye(3))

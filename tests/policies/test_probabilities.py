@@ -1,13 +1,14 @@
 """The probabilities that a policy gives are those of the arms it draws.
 
 Draws: 50 random states of every policy, and as many draws of the arm from each, the state put back before every one,
-so that only the stream differs. A cell is the count of one arm in one state. It is an alarm if its binomial tail, on
+but for the random numbers. A cell is the count of one arm in one state. It is an alarm if its binomial tail, on
 either side, is below that of 4 standard errors of a normal variable (3.2e-5). Tails of small counts are exact, so a
-cell is a false alarm with probability at most 6.4e-5. The seven comparisons have some 1700 cells of probabilities other
-than 0 and 1, which makes 0.11 false alarms in expectation; seeds are fixed, and there are none.
+cell is a false alarm with probability at most 6.4e-5. The eleven comparisons have some 3400 cells of probabilities
+other than 0 and 1, which makes 0.22 false alarms in expectation; seeds are fixed, and there are none.
 
-Draws per state: 10^5 for RandUCB, epsilon-greedy, LinTS of two arms, AOIDS and SOLID; 5000 where models vote, each of
-which draws 64 models, but with the variance given those models; 1000 where an arm has probability 1.
+Draws per state: 10^5 for RandUCB, epsilon-greedy, LinTS and FeelGoodTS of two arms, SquareCB, FALCON, AOIDS and SOLID;
+10^4 for LinMED; 5000 where models vote, each of which draws 64 models, but with the variance given those models; 1000
+where an arm has probability 1.
 """
 
 import math
@@ -17,20 +18,26 @@ import pytest
 from scipy.stats import binom, norm
 
 import solid_bandits as sb
-from agents import CERTAIN, DECISION, ONE_CONTEXT, TABLE, make_agent, offer
+from agents import ADDED, CERTAIN, DECISION, ONE_CONTEXT, TABLE, make_agent, offer
+from solid_bandits.core.randomness import normal, uniform
 from solid_bandits.policies.randucb import Width, share_envelope
 from solid_bandits.policies.solid.drawing import DRAWINGS, draw, draw_probabilities
 from solid_bandits.policies.solid.state import SolidState
-from solid_bandits.stream import normal, uniform
+from solid_bandits.policies.state import arrays_of
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:features are of very different spread"
+)  # random tables may be
 STATES = 50
 DRAWS = 100_000
 FEWER = 1000
 TAIL = norm.sf(4)
+POSITIVE = ("LinMED", "SquareCB", "FALCON", "EpsilonGreedy")
+"""Policies under which every arm that may be pulled has a positive probability."""
 
 
 class Bench:
-    """An agent whose state, all but its stream, lies in one array: it can be put back at once."""
+    """An agent whose state, all but its random numbers, lies in one array: it can be put back at once."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -44,9 +51,9 @@ class Bench:
     def laid_out(self, state):
         parts = {}
         for name, part in state._asdict().items():
-            if isinstance(part, tuple):
+            if isinstance(part, tuple) and name not in ("work", "params"):
                 parts[name] = self.laid_out(part)
-            elif part is not None and name != "stream":
+            elif isinstance(part, np.ndarray) and name != "rng":
                 flat, self.left = self.left[: part.size].view(part.dtype), self.left[part.size :]
                 parts[name] = flat.reshape(part.shape)
                 parts[name][...] = part
@@ -55,29 +62,27 @@ class Bench:
     def draws(self, place, arms, mask, count):
         """How often each arm comes, and its probability."""
         agent, words = self.agent, self.words
-        decide, held = agent._decide, agent._held
+        decide, where = agent._decide, (agent._kind, agent._address)
         saved = words.copy()
-        out = np.zeros(len(arms))
-        _, _, known = decide(held, place, arms, mask, out, *agent._mixing)
+        kept = np.zeros(len(arms) + arms.shape[1])
+        out = kept[: len(arms)]
+        decide(*where, place, arms, mask, kept)
         probabilities = out.copy()
-        if agent._certain or (known and out.max() == 1.0):
+        known = not np.isnan(out).any()
+        if known and out.max() == 1.0:
             count = FEWER
         counts = [0] * len(arms)
         for _ in range(count):
             words[:] = saved
-            counts[decide(held, place, arms, mask, out, *agent._mixing)[0]] += 1
+            counts[decide(*where, place, arms, mask, kept)[0]] += 1
         words[:] = saved
         if known:
-            assert np.array_equal(out, probabilities)  # they say nothing of the stream
+            assert np.array_equal(out, probabilities)  # they say nothing of what is drawn
         return np.array(counts), probabilities if known else None
 
 
 def carried(state):
-    parts = state._asdict().items()
-    nested = [
-        carried(part) if isinstance(part, tuple) else [part] for name, part in parts if name != "stream"
-    ]
-    return [array for arrays in nested for array in arrays if array is not None]
+    return [array for array in arrays_of(state) if array.dtype != np.uint64]
 
 
 def alarms(counts, probabilities):
@@ -133,9 +138,14 @@ def at_most_two(rng, arms, mask):
     [
         ("RandUCB", 3 * STATES),
         ("LinTS", STATES),
+        ("FeelGoodTS", STATES),
+        ("LinMED", STATES),
+        ("SquareCB", STATES),
+        ("FALCON", STATES),
         ("EpsilonGreedy", STATES),
         ("AOIDS", 2 * STATES),
         ("Solid", STATES),
+        *((name, STATES) for name in ADDED if name not in CERTAIN),
     ],
 )
 def test_probabilities_are_those_of_a_hundred_thousand_draws(name, states):
@@ -143,9 +153,12 @@ def test_probabilities_are_those_of_a_hundred_thousand_draws(name, states):
     beyond = cells = random = 0
     for _ in range(states):
         agent, place, arms, mask = random_agent(name, rng)
-        if name == "LinTS":
+        if name in ("LinTS", "FeelGoodTS"):
             mask = at_most_two(rng, arms, mask)
-        counts, probabilities = Bench(agent).draws(place, arms, mask, DRAWS)
+        count = DRAWS // 10 if name == "LinMED" else DRAWS
+        counts, probabilities = Bench(agent).draws(place, arms, mask, count)
+        if name in POSITIVE:
+            assert (probabilities[mask] > 0).all()
         assert probabilities.sum() == pytest.approx(1, abs=1e-12)
         assert (probabilities >= 0).all()
         assert not probabilities[~mask].any()
@@ -161,7 +174,7 @@ def test_certain_arms(name):
     rng = np.random.default_rng(2)
     for _ in range(STATES):
         agent, place, arms, mask = random_agent(name, rng)
-        assert "stream" not in agent._compiled.state._fields  # nothing to draw from
+        assert "rng" not in agent._compiled.state._fields  # nothing to draw from
         counts, probabilities = Bench(agent).draws(place, arms, mask, FEWER)
         assert (counts > 0).sum() == 1
         assert probabilities.tolist() == (counts > 0).astype(float).tolist()
@@ -178,10 +191,11 @@ def votes_of(agent, arms, mask, draws):
     bench = Bench(agent)
     saved = bench.words.copy()
     votes, drawn = np.zeros((draws, len(arms))), np.zeros(draws, dtype=int)
+    kept = np.zeros(len(arms) + arms.shape[1])
     for i in range(draws):
         bench.words[:] = saved
-        drawn[i], _, known = agent._decide(agent._held, 0, arms, mask, votes[i], *agent._mixing)
-        assert known
+        drawn[i], _ = agent._decide(agent._kind, agent._address, 0, arms, mask, kept)
+        votes[i] = kept[: len(arms)]
     bench.words[:] = saved
     return votes, np.eye(len(arms))[drawn]
 
@@ -233,9 +247,9 @@ def test_votes_do_not_change_the_distribution_of_the_arm():
         for agent in (plain, voting):
             for array in carried(agent._compiled.state):
                 array[...] = 0
-            agent._compiled.state.estimator.triangle[...] = np.eye(arms.shape[1])
-            agent._compiled.state.estimator.weights[...] = 2.0
-            agent._compiled.state.estimator.targets[...] = np.random.default_rng(seed).normal(
+            agent._compiled.state.regression.estimator.triangle[...] = np.eye(arms.shape[1])
+            agent._compiled.state.regression.estimator.weights[...] = 2.0
+            agent._compiled.state.regression.estimator.targets[...] = np.random.default_rng(seed).normal(
                 size=arms.shape[1]
             )
         mask = np.ones(len(arms), dtype=bool)
@@ -253,19 +267,19 @@ def test_votes_do_not_change_the_distribution_of_the_arm():
 
 
 def test_votes_by_hand():
-    """The votes are those of the models that the stream gives next, and the arm is that of the model drawn first."""
+    """The votes are those of the models that are drawn next, and the arm is that of the model drawn first."""
     rng = np.random.default_rng(5)
     agent = sb.Agent(sb.LinTS(votes=16), dim=3, noise_std=0.7, seed=11)
     gram, sums = np.eye(3), np.zeros(3)
     for _ in range(20):
         arms = rng.normal(size=(6, 3))
-        stream = agent._compiled.state.stream.copy()
-        counted = int(uniform(stream) * 16)
+        source = agent._compiled.state.rng.copy()
+        counted = int(uniform(source) * 16)
         upper = np.linalg.cholesky(gram).T
         votes = []
         for _ in range(16):
             # V = RᵀR with R = D^½ U, so θ' = θ-hat + σ R^-1 g.
-            drawn = np.array([normal(stream) for _ in range(3)])
+            drawn = np.array([normal(source) for _ in range(3)])
             votes.append(
                 int(np.argmax(arms @ (np.linalg.solve(gram, sums) + 0.7 * np.linalg.solve(upper, drawn))))
             )

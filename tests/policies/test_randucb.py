@@ -10,10 +10,10 @@ from scipy import stats
 
 import drive
 import solid_bandits as sb
+from solid_bandits.core.randomness import POLICY, make_rng
+from solid_bandits.core.setting import make_setting
 from solid_bandits.policies import contract
 from solid_bandits.policies.randucb import Width, draw_width, exceeds, relative_growth, share_envelope
-from solid_bandits.setting import make_setting
-from solid_bandits.stream import POLICY, make_stream
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,8 @@ def test_the_squared_width_is_exponential_above_its_growth(temperature, growth, 
     False alarms: below 1e-3 over the six cases, were the seed not fixed.
     """
     width = Width(noise_std, 0.0, growth * math.log(step), temperature)
-    stream = make_stream(0, step, POLICY)
-    widths = np.array([draw_width(width, stream) for _ in range(20_000)])
+    source = make_rng(0, step, POLICY)
+    widths = np.array([draw_width(width, source) for _ in range(20_000)])
     drawn = (widths / noise_std) ** 2 - growth * math.log(step)
     assert drawn.min() > -1e-9
     assert stats.kstest(drawn, stats.expon(scale=2 * temperature).cdf).pvalue > 1e-4
@@ -42,8 +42,8 @@ def test_the_squared_width_is_exponential_above_its_growth(temperature, growth, 
 @pytest.mark.parametrize("degrees", [1, 2, 7, 100, 5000])
 def test_where_sigma_is_estimated_the_squared_width_is_lomax(degrees):
     """P(E > x) = (1 + x/k)^(-k/2τ). Kolmogorov-Smirnov on 20,000 draws at level 1e-4, five cases."""
-    width, stream = Width(0.3, float(degrees), 0.4, 0.7), make_stream(1, degrees, POLICY)
-    drawn = (np.array([draw_width(width, stream) for _ in range(20_000)]) / 0.3) ** 2 - 0.4
+    width, source = Width(0.3, float(degrees), 0.4, 0.7), make_rng(1, degrees, POLICY)
+    drawn = (np.array([draw_width(width, source) for _ in range(20_000)]) / 0.3) ** 2 - 0.4
     lomax = stats.lomax(degrees / 1.4, scale=degrees)
     assert stats.kstest(drawn, lomax.cdf).pvalue > 1e-4
     for x in (0.01, 1.0, 30.0):
@@ -101,36 +101,35 @@ def test_other_units_of_rewards_or_features_make_the_same_choices(exponent, seed
 
 def test_the_scale_is_that_of_the_first_arms_seen():
     """ν = ridge L², L over the arms that may be pulled, whatever the others are; rewards that come first count too."""
-    stream = make_stream(0, 0, POLICY)
+    source = make_rng(0, 0, POLICY)
     arms, available = np.array([[3.0, 4.0], [0.0, 1.0], [1e9, 0.0]]), np.array([True, True, False])
-    agent = contract.start(sb.RandUCB(ridge=0.1), make_setting(2, 1.0), None, stream)
-    contract.act(agent, 0, arms, available)
-    assert agent.state.estimator.weights == pytest.approx([2.5, 2.5])
-    contract.act(agent, 0, 100 * arms, available)
-    assert agent.state.estimator.weights == pytest.approx([2.5, 2.5])
-    agent = contract.start(sb.RandUCB(ridge=0.1), make_setting(2, 1.0), None, stream)
-    contract.update(agent, 0, 0, np.array([0.0, 2.0]), 1.0)
-    assert agent.state.estimator.weights == pytest.approx([0.4, 4.4])
+    agent = contract.start(sb.RandUCB(ridge=0.1), make_setting(2, 1.0), None, source)
+    contract.act(agent, 0, arms, available, None)
+    assert agent.state.regression.estimator.weights == pytest.approx([2.5, 2.5])
+    contract.act(agent, 0, 100 * arms, available, None)
+    assert agent.state.regression.estimator.weights == pytest.approx([2.5, 2.5])
+    agent = contract.start(sb.RandUCB(ridge=0.1), make_setting(2, 1.0), None, source)
+    contract.update(agent, 0, 0, np.array([0.0, 2.0]), 1.0, 0)
+    assert agent.state.regression.estimator.weights == pytest.approx([0.4, 4.4])
     # Zeros have no scale; any will do, and decisions go on.
-    agent = contract.start(sb.RandUCB(ridge=0.1), make_setting(2, 1.0), None, stream)
-    contract.act(agent, 0, np.zeros((3, 2)), available)
-    assert (agent.state.estimator.weights > 0).all()
+    agent = contract.start(sb.RandUCB(ridge=0.1), make_setting(2, 1.0), None, source)
+    contract.act(agent, 0, np.zeros((3, 2)), available, None)
+    assert (agent.state.regression.estimator.weights > 0).all()
 
 
 def test_without_draws_it_is_linucb_of_its_width():
     """τ = 0: the arm of the largest mean + σ √(κ log t) ‖φ‖, and its probability is 1."""
     rng = np.random.default_rng(0)
     agent = contract.start(
-        sb.RandUCB(temperature=0, growth=2), make_setting(3, 0.5), None, make_stream(0, 0, POLICY)
+        sb.RandUCB(temperature=0, growth=2), make_setting(3, 0.5), None, make_rng(0, 0, POLICY)
     )
     out = np.zeros(6)
     # The first width is 0 and all arms tie; from the second decision on none do.
-    contract.act(agent, 0, np.eye(3), np.ones(3, dtype=np.bool_))
+    contract.act(agent, 0, np.eye(3), np.ones(3, dtype=np.bool_), None)
     for arms, available in drive.offers(rng, 200, 6, 3):
-        contract.probabilities(agent, 0, arms, available, out)
-        arm, _ = contract.act(agent, 0, arms, available)
+        arm, _ = contract.act(agent, 0, arms, available, out)
         assert out[arm] == out.sum() == 1
-        contract.update(agent, 0, arm, arms[arm], rng.normal())
+        contract.update(agent, 0, arm, arms[arm], rng.normal(), 0)
 
 
 def test_it_beats_posterior_sampling_on_random_problems():

@@ -8,9 +8,9 @@ import naive
 import naive_rivals
 import solid_bandits as sb
 from certified import assert_solves
+from solid_bandits.core.randomness import POLICY, make_rng
+from solid_bandits.core.setting import make_setting
 from solid_bandits.policies import contract
-from solid_bandits.setting import make_setting
-from solid_bandits.stream import POLICY, make_stream
 from variants import DECISION, POLICIES, fitting, takes_one_context
 
 SLOW = ("vids", "streaming")
@@ -53,11 +53,11 @@ def test_the_compiled_policy_pulls_the_arms_of_the_reference(name):
                 break
             arms = problem.features[context]
             # The compiled one first: the reference follows its allocation.
-            decision = contract.act(agent, context, arms, everything)
+            decision = contract.act(agent, context, arms, everything, None)
             assert reference.act(context, arms, everything) == decision, f"step {step}"
             arm = decision[0]
             reward = problem.means[context, arm] + noise
-            contract.update(agent, context, arm, arms[arm], reward)
+            contract.update(agent, context, arm, arms[arm], reward, 0)
             reference.update(context, arm, arms[arm], reward)
 
 
@@ -72,16 +72,16 @@ def test_features_that_never_come_twice_and_masks(name, horizon, noise_std):
         rng = np.random.default_rng(seed)
         theta = rng.normal(size=dim)
         setting = make_setting(dim, noise_std, float(np.linalg.norm(theta)), horizon)
-        agent = contract.start(policy, setting, None, make_stream(seed, 0, POLICY))
-        reference = naive.start(policy, setting, None, seed, run=0)
+        agent = contract.start(policy, setting, None, make_rng(seed, 0, POLICY))
+        reference = naive_rivals.start(policy, setting, None, seed, run=0)
         explored = 0
         for step, (arms, available) in enumerate(drive.offers(rng, steps, n_arms, dim)):
             expected = reference.act(0, arms, available)
-            assert contract.act(agent, 0, arms, available) == expected, f"step {step}"
+            assert contract.act(agent, 0, arms, available, None) == expected, f"step {step}"
             arm = expected[0]
             explored += expected[1]
             if rng.random() < 0.9:  # some rewards never come
                 reward = arms[arm] @ theta + 0.5 * rng.normal()
-                contract.update(agent, 0, arm, arms[arm], reward)
+                contract.update(agent, 0, arm, arms[arm], reward, 0)
                 reference.update(0, arm, arms[arm], reward)
         assert (explored > 0) == (not name.startswith("greedy"))

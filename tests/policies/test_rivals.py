@@ -7,20 +7,9 @@ from hypothesis import strategies as st
 
 import drive
 import solid_bandits as sb
-from solid_bandits.loop import play
-from solid_bandits.policies import end_of_optimism, spl
-from solid_bandits.policies.aoids import best_mixture
-from solid_bandits.policies.end_of_optimism import barycentric_spanner
-
-
-@given(st.integers(1, 6), st.integers(0, 10**6))
-def test_the_best_mixture_beats_every_grid_point(n_arms, seed):
-    rng = np.random.default_rng(seed)
-    regrets, information = rng.exponential(size=n_arms), rng.exponential(size=n_arms)
-    a, b, p = best_mixture(regrets, information)
-    least = ((1 - p) * regrets[a] + p * regrets[b]) ** 2 / ((1 - p) * information[a] + p * information[b])
-    for weights in rng.dirichlet(np.ones(n_arms), size=200):
-        assert (weights @ regrets) ** 2 / (weights @ information) >= least * (1 - 1e-9)
+from solid_bandits.core.loop import play
+from solid_bandits.policies.rivals import end_of_optimism, spl
+from solid_bandits.policies.rivals.end_of_optimism import barycentric_spanner
 
 
 @given(st.integers(1, 9), st.integers(1, 5), st.integers(0, 10**6))
@@ -57,7 +46,7 @@ def test_adahedge_s_regret_is_within_its_bound():
 def test_oam_without_forcing_matches_and_with_forcing_pulls_every_arm():
     problem = sb.problems.toy()
     for epsilon in (0.0, 0.05):
-        agent = drive.begin(sb.OAM(epsilon=epsilon), problem, 5000)
+        agent = drive.begin(sb.rivals.OAM(epsilon=epsilon), problem, 5000)
         for _ in drive.decisions(agent, problem, 5000):
             pass
         rarest = agent.state.pulls.min()
@@ -71,7 +60,7 @@ def test_oam_without_forcing_matches_and_with_forcing_pulls_every_arm():
 def test_end_of_optimism_recovers_when_the_estimates_move():
     """Rewards that change sides after the warm-up: the strategy must fall back on UCB."""
     problem = sb.problems.end_of_optimism(0.3)
-    agent = drive.begin(sb.EndOfOptimism(), problem, 2000)
+    agent = drive.begin(sb.rivals.EndOfOptimism(), problem, 2000)
     for step in range(2000):
         arm, _ = drive.act(agent, problem, 0)
         drive.update(agent, problem, 0, arm, 3.0 * (arm == (2 if step < 20 else 0)))
@@ -90,7 +79,9 @@ def test_epsilon_greedy_explores_as_often_as_it_says(decay):
 
 
 @pytest.mark.parametrize(
-    "policy", [sb.OAM(), sb.AOIDS(), sb.SPL(), sb.OSSB()], ids=lambda policy: type(policy).__name__
+    "policy",
+    [sb.rivals.OAM(), sb.rivals.AOIDS(), sb.rivals.SPL(), sb.rivals.OSSB()],
+    ids=lambda policy: type(policy).__name__,
 )
 def test_asymptotically_optimal_rivals_learn_the_end_of_optimism_instance(policy):
     """Mean regret of the last half far below that of LinUCB, by more than 4 standard errors.
@@ -104,6 +95,6 @@ def test_asymptotically_optimal_rivals_learn_the_end_of_optimism_instance(policy
         traces = [play(problem, kind, horizon, seed=0, run=run, steps=steps) for run in range(runs)]
         return np.array([trace.regret[1] - trace.regret[0] for trace in traces])
 
-    rival, optimist = growth(policy), growth(sb.LinUCB())
+    rival, optimist = growth(policy), growth(sb.LinUCB(radius="paper"))
     error = np.sqrt(rival.var(ddof=1) / runs + optimist.var(ddof=1) / runs)
     assert optimist.mean() - rival.mean() > 4 * error

@@ -24,8 +24,8 @@ def test_json_keeps_every_bit():
     plain = json.loads(json.dumps(state_to_plain(agent.state), allow_nan=False))
     fill_state(other.state, plain)
     assert state_to_plain(other.state) == plain == state_to_plain(agent.state)
-    assert other.state.stream.dtype == np.uint64
-    assert (other.state.stream == agent.state.stream).all()
+    assert other.state.rng.dtype == np.uint64
+    assert (other.state.rng == agent.state.rng).all()
 
 
 def put(plain, path, value):
@@ -63,7 +63,7 @@ BAD = {
     ),
     "ragged": (changed("omega", lambda w: [w[0], w[1][:2]]), r"state\.omega must have shape"),
     "not a number": (
-        changed("estimator.targets", entry(1, value=math.nan)),
+        changed("regression.estimator.targets", entry(1, value=math.nan)),
         r"estimator\.targets must be finite",
     ),
     "infinite": (changed("multiplier", lambda _: math.inf), r"state\.multiplier must be finite numbers"),
@@ -78,24 +78,24 @@ BAD = {
     "a field too many": (lambda plain: put(plain, "extra", 1), r"state must have the fields .*, got .*extra"),
     "a field too few": (lambda plain: plain.pop("omega"), r"state must have the fields .*omega"),
     "no fields": (
-        lambda plain: put(plain, "estimator", 3),
-        r"state\.estimator must have the fields .*, got 3",
+        lambda plain: put(plain["regression"], "estimator", 3),
+        r"state\.regression\.estimator must have the fields .*, got 3",
     ),
     "no triangle": (
-        changed("estimator.triangle", entry(1, 0, value=0.1)),
+        changed("regression.estimator.triangle", entry(1, 0, value=0.1)),
         r"estimator\.triangle must be unit upper triangular",
     ),
     "no unit diagonal": (
-        changed("estimator.triangle", entry(1, 1, value=2.0)),
+        changed("regression.estimator.triangle", entry(1, 1, value=2.0)),
         r"estimator\.triangle must be unit upper triangular",
     ),
     "not positive definite": (
-        changed("estimator.weights", entry(0, value=-1.0)),
+        changed("regression.estimator.weights", entry(0, value=-1.0)),
         r"estimator\.weights must be > 0",
     ),
-    "a negative residual": (changed("estimator.residual", lambda _: -1.0), r"estimator\.residual"),
+    "a negative residual": (changed("regression.estimator.residual", lambda _: -1.0), r"estimator\.residual"),
     "learnt from nothing": (
-        changed("estimator.rewards", lambda _: 0),
+        changed("regression.estimator.rewards", lambda _: 0),
         r"estimator\.targets must be 0 before",
     ),
 }
@@ -116,7 +116,7 @@ def test_what_cannot_be_is_refused_by_name_and_nothing_changes(name):
 def test_a_state_of_another_problem_is_refused():
     plain = state_to_plain(played(problem=sb.problems.random(seed=0)).state)
     with pytest.raises(
-        ValueError, match=r"state\.estimator\.triangle must have shape \(3, 3\), got \(8, 8\)"
+        ValueError, match=r"state\.regression\.estimator\.triangle must have shape \(3, 3\), got \(8, 8\)"
     ):
         fill_state(played().state, plain)
 
@@ -151,23 +151,38 @@ def test_parts_that_a_form_does_not_have_are_not_there():
 def test_a_ridge_that_is_not_set_yet_is_a_state_like_any_other():
     agent = drive.begin(sb.RandUCB(), sb.problems.toy())
     plain = state_to_plain(agent.state)
-    assert not np.any(plain["estimator"]["weights"])
+    assert not np.any(plain["regression"]["estimator"]["weights"])
     fill_state(agent.state, plain)
 
 
 EVIDENCE = {
-    "a negative weight": (changed("evidence.weights", entry(0, value=-1.0)), r"state\.evidence\.triangle"),
-    "no triangle": (changed("evidence.triangle", entry(1, 0, value=0.5)), r"state\.evidence\.triangle"),
-    "no ridge": (changed("evidence.ridge", lambda _: 0.0), r"state\.evidence\.ridge"),
-    "a ridge above its start": (changed("evidence.ridge", lambda _: 1e9), r"state\.evidence\.ridge"),
-    "a negative residual": (changed("evidence.residual", lambda _: -1.0), r"state\.evidence\.ridge"),
+    "a negative weight": (
+        changed("regression.evidence.weights", entry(0, value=-1.0)),
+        r"state\.regression\.evidence\.triangle",
+    ),
+    "no triangle": (
+        changed("regression.evidence.triangle", entry(1, 0, value=0.5)),
+        r"state\.regression\.evidence\.triangle",
+    ),
+    "no ridge": (changed("regression.evidence.ridge", lambda _: 0.0), r"state\.regression\.evidence\.ridge"),
+    "a ridge above its start": (
+        changed("regression.evidence.ridge", lambda _: 1e9),
+        r"state\.regression\.evidence\.ridge",
+    ),
+    "a negative residual": (
+        changed("regression.evidence.residual", lambda _: -1.0),
+        r"state\.regression\.evidence\.ridge",
+    ),
     "other rewards": (
-        changed("evidence.weights", lambda weights: [1e6 * weight for weight in weights]),
-        r"state\.estimator must be that of state\.evidence",
+        changed("regression.evidence.weights", lambda weights: [1e6 * weight for weight in weights]),
+        r"state\.regression\.estimator must be that of state\.regression\.evidence",
     ),
     "another ridge": (
-        lambda plain: (put(plain, "evidence.ridge", 1e-9), put(plain, "evidence.weights", [0.0] * 3)),
-        r"state\.estimator must be that of state\.evidence",
+        lambda plain: (
+            put(plain, "regression.evidence.ridge", 1e-9),
+            put(plain, "regression.evidence.weights", [0.0] * 3),
+        ),
+        r"state\.regression\.estimator must be that of state\.regression\.evidence",
     ),
 }
 
@@ -189,7 +204,7 @@ def test_evidence_that_the_estimator_does_not_follow_from_is_refused(case):
 def test_evidence_before_the_first_reward():
     agent = drive.begin(sb.RandUCB(), sb.problems.toy(), 400)
     check_evidence(agent)
-    agent.state.evidence.weights[0] = 1.0
+    agent.state.regression.evidence.weights[0] = 1.0
     with pytest.raises(ValueError, match="before the first reward"):
         check_evidence(agent)
 

@@ -9,16 +9,16 @@ from scipy import integrate, stats
 import drive
 import solid_bandits as sb
 from page_code import read_page
+from solid_bandits.core.randomness import POLICY, make_rng
+from solid_bandits.core.setting import make_setting
 from solid_bandits.policies import contract
-from solid_bandits.policies.streaming.stakes import expected_excess
-from solid_bandits.policies.streaming.sums import log_weight
-from solid_bandits.setting import make_setting
-from solid_bandits.stream import POLICY, make_stream
+from solid_bandits.policies.rivals.streaming.algorithm import expected_excess
+from solid_bandits.policies.rivals.streaming.sums import log_weight
 
 
 def streaming(dim=3, seed=0, **parameters):
     setting = make_setting(dim, 0.5, None, 1000)
-    return contract.start(sb.StreamingSolid(**parameters), setting, None, make_stream(seed, 0, POLICY))
+    return contract.start(sb.rivals.StreamingSolid(**parameters), setting, None, make_rng(seed, 0, POLICY))
 
 
 def steps_of(agent, arms_of, count, everything):
@@ -28,7 +28,7 @@ def steps_of(agent, arms_of, count, everything):
     for _ in range(count):
         arms = arms_of(rng)
         before = [part.copy() for part in agent.state.sums]
-        arm, explored = contract.act(agent, 0, arms, everything)
+        arm, explored = contract.act(agent, 0, arms, everything, None)
         if explored:
             after = agent.state.sums
             weight = after.weight.item() - before[4].item()
@@ -39,7 +39,7 @@ def steps_of(agent, arms_of, count, everything):
                 (after.width - before[1]) / weight,
                 information,
             )
-        contract.update(agent, 0, arm, arms[arm], arms[arm] @ theta + 0.5 * rng.normal())
+        contract.update(agent, 0, arm, arms[arm], arms[arm] @ theta + 0.5 * rng.normal(), 0)
 
 
 def optimistic_steps(rounds, multipliers, phi):
@@ -79,7 +79,9 @@ def test_in_one_context_the_first_steps_are_those_of_solid():
     """
     problem = sb.Problem([[[1.0, 0.2], [0.1, 1.0], [0.6, 0.6]]], theta=[1.0, 0.3], noise_std=0.5)
     finite = drive.begin(sb.Solid(initial_multiplier=2.0), problem, 1000)
-    ours = drive.begin(sb.StreamingSolid(initial_multiplier=2.0, budget=None, fading=1.0), problem, 1000)
+    ours = drive.begin(
+        sb.rivals.StreamingSolid(initial_multiplier=2.0, budget=None, fading=1.0), problem, 1000
+    )
     drive.act(finite, problem, 0)
     finite.state.multiplier[()] = 2.0
     finite.state.phase[()] = finite.state.phase_start[()] = finite.state.explored[()] = 0
@@ -106,7 +108,7 @@ def test_exploring_costs_at_most_the_budget_and_one_round():
     for _ in range(2000):
         arms = rng.normal(size=(6, 3))
         spent, stake = agent.state.spent.item(), agent.state.stake.item()
-        arm, explored = contract.act(agent, 0, arms, everything)
+        arm, explored = contract.act(agent, 0, arms, everything, None)
         over = spent > 0.2 * agent.state.stake.item()
         assert not (explored and over)
         held += over
@@ -115,15 +117,15 @@ def test_exploring_costs_at_most_the_budget_and_one_round():
             assert at_stake < spent / 0.2
         if not explored:
             assert agent.state.spent.item() == spent
-            assert arm == (arms @ agent.work.theta).argmax()
-        contract.update(agent, 0, arm, arms[arm], arms[arm] @ theta + 0.5 * rng.normal())
+            assert arm == (arms @ agent.state.regression.work.theta).argmax()
+        contract.update(agent, 0, arm, arms[arm], arms[arm] @ theta + 0.5 * rng.normal(), 0)
     assert held > 50
     assert agent.state.explored.item() > 5
 
 
 def test_a_budget_of_nothing_is_greedy_after_the_first_cost():
     problem = sb.problems.random(3, 5, 4, seed=1)
-    agent = drive.begin(sb.StreamingSolid(budget=0.0), problem, 500)
+    agent = drive.begin(sb.rivals.StreamingSolid(budget=0.0), problem, 500)
     explored = [explores for _, _, explores, _ in drive.decisions(agent, problem, 500)]
     last = max(step for step, explores in enumerate(explored) if explores)
     # Costs are by the estimates, which are 0 until the first reward.
@@ -133,7 +135,7 @@ def test_a_budget_of_nothing_is_greedy_after_the_first_cost():
 def test_the_multiplier_is_awake():
     """In the reading of `Solid()`: λ moves, and the steps carry information."""
     problem = sb.problems.end_of_optimism(0.1)
-    agent = drive.begin(sb.StreamingSolid(), problem, 3000)
+    agent = drive.begin(sb.rivals.StreamingSolid(), problem, 3000)
     seen = []
     for _, _, explored, _ in drive.decisions(agent, problem, 3000):
         if explored:
@@ -145,9 +147,9 @@ def test_the_multiplier_is_awake():
 def test_one_arm_and_copies_of_an_arm_are_no_reason_to_explore():
     agent = streaming()
     for arms in (np.ones((1, 3)), np.ones((4, 3)), np.zeros((3, 3))):
-        assert contract.act(agent, 0, arms, np.ones(len(arms), dtype=np.bool_)) == (0, False)
+        assert contract.act(agent, 0, arms, np.ones(len(arms), dtype=np.bool_), None) == (0, False)
     mask = np.array([False, True, False])
-    assert contract.act(agent, 0, np.eye(3), mask) == (1, False)
+    assert contract.act(agent, 0, np.eye(3), mask, None) == (1, False)
     assert agent.state.stake.item() == 0.0
 
 
@@ -163,7 +165,7 @@ def test_one_arm_and_copies_of_an_arm_are_no_reason_to_explore():
     ],
 )
 def test_a_state_that_no_run_reaches_is_refused(name, value):
-    policy = sb.StreamingSolid()
+    policy = sb.rivals.StreamingSolid()
     problem = sb.problems.random(3, 5, 4, seed=1)
     agent = drive.begin(policy, problem, 200)
     list(drive.decisions(agent, problem, 100))
@@ -174,7 +176,7 @@ def test_a_state_that_no_run_reaches_is_refused(name, value):
 
 
 def test_sums_that_are_no_sums_are_refused():
-    policy = sb.StreamingSolid()
+    policy = sb.rivals.StreamingSolid()
     for matrix in ("width", "information", "optimism"):
         agent = streaming()
         getattr(agent.state.sums, matrix)[0, 1] = 3.0

@@ -10,16 +10,21 @@ from scipy import stats
 
 import drive
 import solid_bandits as sb
+from solid_bandits.core.randomness import POLICY, make_rng
+from solid_bandits.core.setting import make_setting
 from solid_bandits.policies import contract
-from solid_bandits.setting import make_setting
-from solid_bandits.stream import POLICY, make_stream
 
 UNTOLD = {
     "RandUCB": sb.RandUCB(),
     "LinTS": sb.LinTS(ridge="evidence"),
     "LinTS with votes": sb.LinTS(ridge="evidence", votes=4),
-    "LinUCB": sb.LinUCB(ridge="evidence"),
+    "LinUCB": sb.LinUCB(),
     "VIDS": sb.VIDS(samples=12, memory=10),
+    "LinMED": sb.rivals.LinMED(),
+    "LinIMED": sb.rivals.LinIMED(),
+    "SquareCB": sb.rivals.SquareCB(),
+    "FALCON": sb.rivals.FALCON(),
+    "FeelGoodTS": sb.rivals.FeelGoodTS(),
     "EpsilonGreedy": sb.EpsilonGreedy(ridge="evidence"),
     "Greedy": sb.Greedy(ridge="evidence"),
 }
@@ -27,7 +32,7 @@ untold = pytest.mark.parametrize("policy", UNTOLD.values(), ids=list(UNTOLD))
 
 
 def start(policy, dim, seed=0):
-    return contract.start(policy, make_setting(dim, None), None, make_stream(seed, 0, POLICY))
+    return contract.start(policy, make_setting(dim, None), None, make_rng(seed, 0, POLICY))
 
 
 def arms_of(policy, features, rewards_by, features_by, offset, seed):
@@ -37,9 +42,9 @@ def arms_of(policy, features, rewards_by, features_by, offset, seed):
     agent, pulled = start(policy, features.shape[2], seed), []
     everything = np.ones(features.shape[1], dtype=np.bool_)
     for arms in features:
-        arm, _ = contract.act(agent, 0, features_by * arms, everything)
+        arm, _ = contract.act(agent, 0, features_by * arms, everything, None)
         reward = arms[arm] @ theta + offset + 0.5 * rng.normal()
-        contract.update(agent, 0, arm, features_by * arms[arm], rewards_by * reward)
+        contract.update(agent, 0, arm, features_by * arms[arm], rewards_by * reward, 0)
         pulled.append(arm)
     return pulled
 
@@ -62,8 +67,8 @@ def test_rewards_of_zero_lead_to_no_arm_for_ever(policy):
     agent, everything = start(policy, 4), np.ones(4, dtype=np.bool_)
     pulled = set()
     for _ in range(40):
-        arm, _ = contract.act(agent, 0, np.eye(4), everything)
-        contract.update(agent, 0, arm, np.eye(4)[arm], 0.0)
+        arm, _ = contract.act(agent, 0, np.eye(4), everything, None)
+        contract.update(agent, 0, arm, np.eye(4)[arm], 0.0, 0)
         pulled.add(arm)
     assert pulled == {0, 1, 2, 3}
 

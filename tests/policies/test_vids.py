@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 import drive
 import naive
 import solid_bandits as sb
+from solid_bandits.core.randomness import POLICY, make_rng
+from solid_bandits.core.setting import make_setting
 from solid_bandits.policies import contract
 from solid_bandits.policies.mixture import CORNERS, best_mixture, make_hull, put_in
 from solid_bandits.policies.vids import Memory, remember
-from solid_bandits.setting import make_setting
-from solid_bandits.stream import POLICY, make_stream
 
 
 def mixed(regrets, information):
@@ -98,18 +98,20 @@ def test_more_corners_than_there_is_room_for_are_left_out():
 
 
 def started(policy, noise_std=0.5, dim=3):
-    return contract.start(policy, make_setting(dim, noise_std), None, make_stream(2, 0, POLICY))
+    return contract.start(policy, make_setting(dim, noise_std), None, make_rng(2, 0, POLICY))
 
 
 def test_what_it_finds_is_the_covariance_of_the_winners():
     """The samples as the agent has drawn them, L and the mixture anew by NumPy."""
     rng = np.random.default_rng(1)
-    agent, out = started(sb.VIDS(samples=64), noise_std=3.0), np.zeros(5)
+    agent = started(sb.VIDS(samples=64), noise_std=3.0)
     seen = 0
     for _ in range(100):
         arms = rng.normal(size=(5, 3))
         everything = np.ones(5, dtype=np.bool_)
-        assert contract.probabilities(agent, 0, arms, everything, out)
+        out = np.full(5, np.nan)
+        arm, _ = contract.act(agent, 0, arms, everything, out)
+        assert out[arm] > 0
         models = agent.work.models.copy()
         L, ideal = naive.covariance_of_winners(arms, models)
         if L.any():
@@ -121,9 +123,7 @@ def test_what_it_finds_is_the_covariance_of_the_winners():
             expected[second] += chance
             assert out == pytest.approx(expected, abs=1e-7)
             seen += (out > 0).sum() == 2
-        arm, _ = contract.act(agent, 0, arms, everything)
-        assert out[arm] > 0
-        contract.update(agent, 0, arm, arms[arm], arms[arm] @ [1.0, 0.5, -1.0] + 3.0 * rng.normal())
+        contract.update(agent, 0, arm, arms[arm], arms[arm] @ [1.0, 0.5, -1.0] + 3.0 * rng.normal(), 0)
     assert seen > 2
 
 

@@ -1,29 +1,18 @@
 """What the page shows of SOLID's diagnostics."""
 
-import json
 import math
 import re
 
 import numpy as np
 import polars as pl
 import pytest
-from plotly.offline import get_plotlyjs
 
+from browser import PHONE, WIDE, Visit, chromium
 from made import AWKWARD, LABELS, make_results
+from pages import LOADS, embedded, without_library
 from solid_bandits.report.diagnostics import MOST_CHECKPOINTS, Targets, diagnostics_data, distances
 from solid_bandits.report.page import write_page
-from solid_bandits.results import Results
-
-LOADS = re.compile(r"https?:|//cdn|\bsrc=|\bhref=|@import|url\(|<link|<iframe")
-
-
-def embedded(page: str):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
-
-
-def without_library(page: str) -> str:
-    return page.replace(get_plotlyjs(), "")
-
+from solid_bandits.simulation.results import Results
 
 UNIFORM, FIRST, SECOND = [0.5, 0.5], [1.0, 0.0], [0.0, 1.0]
 SMALL_Z, LARGE_Z = 3.0, 9.0
@@ -172,3 +161,19 @@ def test_section_is_shown_with_diagnostics(looked_into, tmp_path):
     # Every element that the script draws into is there, once.
     for name in set(re.findall(r'(?:element|chart|heatMap)\("(\w+)"', own)):
         assert own.count(f'id="diagnostics-{name}"') == 1
+
+
+@pytest.mark.parametrize("width", [PHONE, WIDE])
+def test_the_section_is_drawn_in_a_browser(looked_into, width, tmp_path):
+    write_page(looked_into, tmp_path / "report.html")
+    with chromium() as browser, Visit(browser, tmp_path / "report.html", width=width) as visit:
+        for chart in ("multiplier", "statistic", "z", "exploring", "distance", "omega"):
+            visit.until(f"document.querySelectorAll('#diagnostics-{chart} .main-svg').length > 0")
+        buttons = visit.page.locator("#diagnostics-pick button")
+        assert buttons.all_text_contents() == ["SOLID", AWKWARD]
+        assert visit.page.locator("#diagnostics-pick line").count() == 2
+        buttons.nth(1).click()
+        pressed = visit.page.locator('#diagnostics-pick button[aria-pressed="true"]')
+        assert pressed.all_text_contents() == [AWKWARD]
+        visit.check_quiet()
+        visit.check_fits()

@@ -6,10 +6,10 @@ import pytest
 from matplotlib.colors import to_hex
 
 from made import LABELS, STEPS, make_results
-from solid_bandits import _words
+from solid_bandits._internal import wording
 from solid_bandits.report import palette
 from solid_bandits.report.figure import regret_figure
-from solid_bandits.results import Results
+from solid_bandits.simulation.results import Results
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_stuck_policy_leaves_the_axis_and_the_legend_says_so():
     for axes in figure.axes:
         assert kept < axes.get_ylim()[1] < 2 * kept
     final = curve(results, "Greedy")["mean"].max()
-    assert f"Greedy (off scale: {_words.number(final)})" in [
+    assert f"Greedy (off scale: {wording.number(final)})" in [
         text.get_text() for text in figure.legends[0].get_texts()
     ]
 

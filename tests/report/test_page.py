@@ -1,30 +1,21 @@
 """The page embeds and shows what `Results` says."""
 
-import json
 import math
 import re
-from html import escape, unescape
+from html import unescape
 from pathlib import Path
 
 import polars as pl
 import pytest
+from markupsafe import escape
 from plotly.offline import get_plotlyjs
 
 from made import AWKWARD, LABELS, make_results
+from pages import LOADS, embedded, without_library
 from solid_bandits.report import palette, standings
 from solid_bandits.report.figure import write_figure
 from solid_bandits.report.page import page_data, write_page
-from solid_bandits.results import Results
-
-LOADS = re.compile(r"https?:|//cdn|\bsrc=|\bhref=|@import|url\(|<link|<iframe")
-
-
-def embedded(page: str):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
-
-
-def without_library(page: str) -> str:
-    return page.replace(get_plotlyjs(), "")
+from solid_bandits.simulation.results import Results
 
 
 @pytest.fixture(scope="module")

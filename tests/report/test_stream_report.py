@@ -10,8 +10,8 @@ from solid_bandits.report.page import page_data, write_page
 from solid_bandits.report.stream_data import STREAM_HEADS, arm_name, stream_cells, stream_data
 from solid_bandits.report.stream_figure import stream_figure
 from solid_bandits.report.table import stream_table
-from solid_bandits.results import Results
-from solid_bandits.results_format import ARMS_COLUMNS, CALIBRATION_COLUMNS, STREAM_COLUMNS
+from solid_bandits.simulation.results import Results
+from solid_bandits.simulation.results_format import ARMS_COLUMNS, CALIBRATION_COLUMNS, STREAM_COLUMNS
 
 STEPS = [1, 50, 100]
 

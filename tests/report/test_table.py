@@ -6,7 +6,7 @@ from rich.console import Console
 from made import LABELS, make_results
 from solid_bandits.report import standings
 from solid_bandits.report.table import final_table
-from solid_bandits.results import Results
+from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.summary import standings as ranked
 
 

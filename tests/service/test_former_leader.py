@@ -6,10 +6,11 @@ import psycopg
 import pytest
 
 from served import SPEC, TWO, bearer, service
+from solid_bandits.live.postgres import PostgresStore
+from solid_bandits.live.recovery import check
 from solid_bandits.service import keys
 from solid_bandits.service.leadership import Leadership
-from solid_bandits.service.loading import check
-from solid_bandits.service.postgres import PostgresStore
+from solid_bandits.service.model import source_of
 
 HOURS = 3600.0
 """A lease that is renewed by hand only: between two steps of a test nothing happens by itself."""
@@ -87,7 +88,9 @@ def test_a_former_leader(pair):
     assert reward(pair.old, "b", 1.0).json()["status"] == "again"
     assert decide(pair.old, "c").status_code == 200
     assert [event.event_id for event in pair.stores[0].read(pair.model)] == ["a", "a", "b", "b", "c"]
-    assert "5 events replayed, identical" in check(pair.stores[0].models()[0], pair.stores[0])
+    assert "3 decisions, 2 rewards compared (events 1 to 5), identical" in check(
+        source_of(pair.stores[0].models()[0], pair.stores[0])
+    )
 
 
 @pytest.mark.parametrize("call", ["z", "a", None], ids=["new decision", "known decision", "known reward"])
@@ -114,4 +117,6 @@ def test_a_lead_that_comes_back(pair):
     assert pair.leads[0].fence(pair.model) == 3
     assert decide(pair.old, "b").json() == made | {"again": True}
     assert decide(pair.old, "c").status_code == 200
-    assert "3 events replayed, identical" in check(pair.stores[0].models()[0], pair.stores[0])
+    assert "3 decisions, 0 rewards compared (events 1 to 3), identical" in check(
+        source_of(pair.stores[0].models()[0], pair.stores[0])
+    )

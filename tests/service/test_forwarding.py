@@ -6,9 +6,10 @@ import threading
 import pytest
 
 from served import SPEC, TWO, service
+from solid_bandits.live.sqlite import SqliteStore
+from solid_bandits.live.store import Alone
 from solid_bandits.service.forwarding import HOPS
-from solid_bandits.service.sqlite import SqliteStore
-from solid_bandits.service.store import Alone
+from solid_bandits.service.open_store import FILE
 
 
 class Elsewhere(Alone):
@@ -20,13 +21,16 @@ class Elsewhere(Alone):
     def leader(self, model):
         return self.address
 
+    def leads(self, model):
+        return False
+
     def fence(self, model):
         return None
 
 
 @pytest.fixture
 def store(tmp_path):
-    opened = SqliteStore(tmp_path, create=True)
+    opened = SqliteStore(tmp_path / FILE, create=True)
     yield opened
     opened.close()
 
@@ -70,7 +74,7 @@ def test_a_node_asks_for_the_key_before_it_hands_anything_on(store):
         assert answer.status_code == 401
 
 
-def test_nobody_at_the_address(store):
+def test_unreachable_server(store):
     with service(store, Elsewhere("http://127.0.0.1:9")) as other:
         other.post("/v1/models", json=SPEC)
         answer = other.post("/v1/models/news/decisions", json={"features": TWO})

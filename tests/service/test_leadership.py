@@ -9,9 +9,9 @@ import pytest
 
 from served import joined, until
 from service_events import NOW, decision
+from solid_bandits.live.postgres import PostgresStore
+from solid_bandits.live.store import FencedError, StoreError
 from solid_bandits.service.leadership import LOCKS, Leadership
-from solid_bandits.service.postgres import PostgresStore
-from solid_bandits.service.store import FencedError, StoreError
 
 LEASE = 1.0
 

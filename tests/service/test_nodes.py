@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from nodes import kill_leader, nodes, pause_leader, take_lock
-from solid_bandits.service.loading import check
+from solid_bandits.live.recovery import check
+from solid_bandits.service.model import source_of
 
 pytestmark = pytest.mark.slow
 
@@ -104,7 +105,9 @@ def test_all_nodes_answer_the_same(running):
         assert sum(one["leader"] for one in facts) == 1
         assert {one["last_sequence"] for one in facts} == {12}
     row = next(row for row in running.store.models() if row.name == "ads")
-    assert "12 events replayed" in check(row, running.store)
+    assert "6 decisions, 5 rewards, 1 expired decision compared (events 1 to 12), identical" in check(
+        source_of(row, running.store)
+    )
 
 
 def test_a_leader_that_ends_in_order_leaves_a_snapshot(loaded):

@@ -6,14 +6,15 @@ import threading
 import psycopg
 import pytest
 
-from served import joined
-from service_events import NOW, closing, decision, group
-from solid_bandits.service import events as made
+from served import joined, until
+from service_events import NOW, closing, decision, expiry, group
+from solid_bandits.live import events as made
+from solid_bandits.live import postgres as postgres_module
+from solid_bandits.live.postgres import PostgresStore
+from solid_bandits.live.sqlite import SqliteStore
+from solid_bandits.live.store import DuplicateError, FencedError, FullError, KeyRow, Snapshot, StoreError
 from solid_bandits.service.leadership import Leadership
-from solid_bandits.service.opening import open_store
-from solid_bandits.service.postgres import PostgresStore
-from solid_bandits.service.sqlite import SqliteStore
-from solid_bandits.service.store import DuplicateError, FencedError, FullError, KeyRow, Snapshot, StoreError
+from solid_bandits.service.open_store import FILE, open_store
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def store(url):
 def led(request, tmp_path):
     """A store, a model and the fence to write to it with."""
     if request.param == "sqlite":
-        opened = SqliteStore(tmp_path, create=True)
+        opened = SqliteStore(tmp_path / FILE, create=True)
         yield opened, opened.add_model("news", "{}", NOW).id, 1
     else:
         opened = PostgresStore(request.getfixturevalue("postgres").database())
@@ -60,11 +61,11 @@ def test_what_was_appended_is_read(led):
 def test_every_column_comes_back_as_it_was(led):
     store, model, fence = led
     odd = [
-        made.make(
+        made._make(
             1, "decision", "ünïcode ☃ '\"\\{},", 5, {"arms": ["\x00", "NULL", ""]}, subject="", numbers=b""
         ),
-        made.make(2, "decision", "NULL", 6, {}, subject="{a,b}", numbers=bytes(range(256))),
-        made.make(3, "reward", "NULL", 7, {"reward": None}),
+        made._make(2, "decision", "NULL", 6, {}, subject="{a,b}", numbers=bytes(range(256))),
+        made._make(3, "reward", "NULL", 7, {"reward": None}),
     ]
     store.append(model, fence, odd)
     assert list(store.read(model)) == odd
@@ -77,7 +78,7 @@ def test_events_are_found_by_id_subject_and_time(led):
         decision(2, "b", subject="bob"),
         decision(3, "c", subject="ann"),
         closing(4, "a", 1.0),
-        made.expiry(5, "c", NOW + 5, None),
+        expiry(5, "c", NOW + 5, None),
     ]
     store.append(model, fence, events)
     assert store.find(model, ["c", "a", "nobody"]) == [events[0], events[2], events[3], events[4]]
@@ -259,7 +260,7 @@ def test_an_address_that_leads_nowhere_is_said_without_its_password():
 
 
 def test_without_its_library_the_remedy_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "solid_bandits.service.postgres", None)
+    monkeypatch.setitem(sys.modules, "solid_bandits.live.postgres", None)
     with pytest.raises(ValueError, match=r"database needs pip install 'solid-bandits\[service-postgres\]'"):
         open_store(None, "postgresql://localhost/none")
 
@@ -283,3 +284,72 @@ def test_a_full_disk_is_named_and_gone_on_from(store):
         other.execute("DROP TRIGGER full_disk ON solid_bandits.events")
     store.append(model, 0, [decision(2, "b")])
     assert [event.event_id for event in store.read(model)] == ["a", "b"]
+
+
+def heap(connection, table="events"):
+    """The bytes of a table's file."""
+    connection.execute("CHECKPOINT")
+    question = "SELECT pg_read_binary_file(pg_relation_filepath(%s))"
+    return connection.execute(question, (f"solid_bandits.{table}",)).fetchone()[0]
+
+
+def test_what_was_erased_leaves_the_tables_once_nobody_may_read_it(url, monkeypatch):
+    """An old transaction keeps it, which is said, with its session; later it is tried again. Files are written anew."""
+    monkeypatch.setattr(postgres_module, "AGAIN", 0.05)
+    store = PostgresStore(url)
+    model = store.add_model("news", "{}", NOW).id
+    leader = Leadership(store, "http://one")
+    leader.beat()
+    fence = leader.fence(model)
+    store.append(
+        model, fence, [decision(number, f"e{number}", subject="anna-secret") for number in range(1, 51)]
+    )
+    with psycopg.connect(url, application_name="old-backup") as old:
+        old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        old.execute("SELECT count(*) FROM solid_bandits.events").fetchone()
+        deleted = [made.deletion(51, NOW, 50)]
+        store.append(model, fence, deleted, Snapshot(51, NOW, b"x"), list(range(1, 51)))
+        until(lambda: "old-backup" in (store.erasing or ""), "the session is named")
+        assert len(store.find(model, ["e1"])) == 0
+        old.rollback()
+    until(lambda: store.erasing is None, "it is tried again")
+    store.vacuum()
+    with psycopg.connect(url, autocommit=True) as superuser:
+        assert b"anna-secret" not in heap(superuser)
+        assert b"erased" in heap(superuser)
+    leader.stop()
+    store.close()
+
+
+def test_pages_of_a_log_are_read_whole_whatever_sizes_events_have(led):
+    """Small ones, then such as fill a page alone: every one once, in order, and a few in memory at a time."""
+    store, model, fence = led
+    events = [
+        made._make(
+            number, "decision", f"e{number}", NOW, {}, numbers=bytes(6 << 20 if number % 9 == 0 else 8)
+        )
+        for number in range(1, 31)
+    ]
+    for event in events:
+        store.append(model, fence, [event])
+    assert list(store.read(model)) == events
+    assert list(store.read(model, after=8, until=20)) == events[8:20]
+
+
+def test_places_and_words_of_events_are_read_without_their_numbers(led):
+    store, model, fence = led
+    store.append(
+        model, fence, [decision(1, "a", "s"), decision(2, "b", "s"), closing(3, "a", 1.0), decision(4, "c")]
+    )
+    assert store.places(model, ["a", "c", "none"]) == [
+        (1, "decision", "a"),
+        (3, "reward", "a"),
+        (4, "decision", "c"),
+    ]
+    assert [(one, words[:5]) for one, words in store.bodies(model, ["b", "a"])] == [
+        ("a", '{"arm'),
+        ("b", '{"arm'),
+    ]
+    assert store.of_subject(model, "s", 1) == ["a"]
+    assert store.before(model, NOW + 10, 2) == ["a", "b"]
+    store.probe()

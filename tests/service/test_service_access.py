@@ -6,11 +6,12 @@ import time
 import pytest
 
 from served import SPEC, TWO, bearer, service
+from solid_bandits.live.sqlite import SqliteStore
+from solid_bandits.live.store import Alone
 from solid_bandits.service import keys
 from solid_bandits.service.app import make_app
 from solid_bandits.service.keys import ROLES, Keyring
-from solid_bandits.service.sqlite import SqliteStore
-from solid_bandits.service.store import Alone
+from solid_bandits.service.open_store import FILE
 
 # Method, path, body, and the least role; None takes no key.
 ENDPOINTS = [
@@ -34,7 +35,7 @@ ENDPOINTS = [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    store = SqliteStore(tmp_path_factory.mktemp("service"), create=True)
+    store = SqliteStore(tmp_path_factory.mktemp("service") / FILE, create=True)
     with service(store) as client:
         assert client.post("/v1/models", json=SPEC).status_code == 201
         for event_id in ("first", "second"):

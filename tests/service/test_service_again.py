@@ -3,11 +3,11 @@
 import pytest
 
 from served import SPEC, TWO, stored
+from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.service import writer
-from solid_bandits.service.loading import caught_up
-from solid_bandits.service.refusals import RefusedError
+from solid_bandits.service.model import caught_up_model
+from solid_bandits.service.open_store import FILE
 from solid_bandits.service.schemas import DecisionAsked, DeletionAsked, ModelSpec, RewardGiven
-from solid_bandits.service.sqlite import SqliteStore
 
 
 def decide(client, event_id, **asked):
@@ -41,20 +41,19 @@ def test_closed_decisions_are_known_after_an_orderly_restart(tmp_path, stops):
 @pytest.fixture
 def model(tmp_path):
     """Makes a model by itself: all that is asked of it is one group until `commit`."""
-    store = SqliteStore(tmp_path, create=True)
+    store = SqliteStore(tmp_path / FILE, create=True)
 
     def make(**more):
         row = store.add_model("news", ModelSpec(**SPEC | more).model_dump_json(), 0)
-        return caught_up(None, row, store), store
+        return caught_up_model(None, row, store), store
 
     yield make
     store.close()
 
 
 def commit(model, store):
-    snapshot = model.pack(0) if model.due() else None
-    store.append(model.row.id, 1, model.fresh, snapshot, list(model.erased))
-    model.written()
+    model.history.fence = 1
+    model.history.commit()
 
 
 def asked(*ids, subject=None):
@@ -69,15 +68,13 @@ def test_a_deletion_reaches_the_events_of_its_own_group(model, which):
     model.decide(asked("b"), now=2_000_000)
     assert model.delete(DeletionAsked(**which), now=3_000_000) == 1
     assert model.delete(DeletionAsked(**which), now=3_000_000) == 0
-    with pytest.raises(RefusedError) as refused:  # the log has the id until the commit
-        model.decide(asked("a"), now=3_500_000)
-    assert refused.value.status == 503
-    commit(model, store)
-    assert [event.kind for event in store.read(model.row.id)] == ["erased", "erased", "decision", "deletion"]
-    (made,) = model.decide(asked("a"), now=4_000_000)
+    (made,) = model.decide(asked("a"), now=3_500_000)
     assert not made.again
     commit(model, store)
-    assert caught_up(None, model.row, store).pack(0).content == model.pack(0).content
+    kinds = ["erased", "erased", "decision", "deletion", "decision"]
+    assert [event.kind for event in store.read(model.row.id)] == kinds
+    assert model.decide(asked("a"), now=4_000_000)[0].again
+    assert caught_up_model(None, model.row, store).history.pack().content == model.history.pack().content
 
 
 def test_an_id_twice_in_a_batch_longer_than_the_window_is_decided_once(model):
@@ -88,7 +85,8 @@ def test_an_id_twice_in_a_batch_longer_than_the_window_is_decided_once(model):
     second = model.decide(asked("d", "e", "c", "a"), now=2)  # c is forgotten on the way, a was before
     assert [one.again for one in second] == [False, False, True, True]
     commit(model, store)
-    assert [event.event_id for event in store.read(model.row.id)] == ["a", "b", "c", "d", "e"]
+    decided = [event.event_id for event in store.read(model.row.id) if event.kind == "decision"]
+    assert decided == ["a", "b", "c", "d", "e"]
 
 
 def test_what_waited_before_a_deletion_does_not_expire_the_decision_after_it(model):
@@ -107,7 +105,8 @@ def test_closed_decisions_do_not_wait(model):
     for place in range(50):
         model.decide(asked(f"e{place}"), now=place)
         model.learn([RewardGiven(event_id=f"e{place}", reward=1.0)], now=place)
-    assert len(model.waiting) == 1
+    assert model.bandit.waiting == 0
+    assert model.expire(now=10**12) == 0
 
 
 def test_a_service_starts_again_with_many_arms(tmp_path):
@@ -131,14 +130,14 @@ def test_a_model_that_cannot_be_loaded_does_not_keep_the_others_from_it(tmp_path
     with stored(tmp_path) as client:
         for name in ("news", "other"):
             client.post("/v1/models", json=SPEC | {"name": name})
-    caught_up = writer.caught_up
+    caught_up_model = writer.caught_up_model
 
-    def failing(model, row, store):
+    def failing(model, row, store, memory):
         if row.name == "news":
             raise IndexError("of the service's own making")
-        return caught_up(model, row, store)
+        return caught_up_model(model, row, store, memory)
 
-    monkeypatch.setattr(writer, "caught_up", failing)
+    monkeypatch.setattr(writer, "caught_up_model", failing)
     with stored(tmp_path) as client:
         assert client.post("/v1/models/other/decisions", json={"features": TWO}).status_code == 200
         assert decide(client, "a").status_code == 500

@@ -9,7 +9,6 @@ import pytest
 import solid_bandits as sb
 from served import SPEC, TWO, stored
 from solid_bandits import logs
-from solid_bandits.service import reading
 
 
 @pytest.fixture
@@ -39,10 +38,14 @@ def test_it_decides_as_a_bandit_does(client):
         if turn % 2:
             answer = client.post("/v1/models/news/decisions", json={"decisions": asked})
             made = answer.json()["decisions"]
+            choices = bandit.decide_many(asked)
         else:
             made = [client.post("/v1/models/news/decisions", json=one).json() for one in asked]
-        for one, offer in zip(made, offers, strict=True):
-            choice = bandit.decide(offer, event_id=one["event_id"])
+            choices = [
+                bandit.decide(offer, event_id=one["event_id"])
+                for one, offer in zip(asked, offers, strict=True)
+            ]
+        for one, choice in zip(made, choices, strict=True):
             assert one["arm"] == choice.arm
             assert one["probabilities"] == choice.probabilities.tolist()
             assert one["probability"] == choice.probability
@@ -230,31 +233,33 @@ def test_the_log_is_one_of_ours(client, tmp_path):
     assert some["reward"].to_list() == [1 / 40]
 
 
-def test_an_answer_that_is_too_large_is_refused_with_what_would_do(client, monkeypatch):
-    for place in range(10):
-        decide(client, event_id=f"e{place}")
-    monkeypatch.setattr(reading, "LARGEST", 8 * (2 + 6) * 4)  # four decisions of two arms and three features
-    answer = client.get("/v1/models/news/log")
-    assert answer.status_code == 422
-    assert answer.json()["error"].startswith("until must be at most 4:")
-    some = pl.read_parquet(io.BytesIO(client.get("/v1/models/news/log?after=0&until=4").content))
-    assert some.height == 4
-    monkeypatch.setattr(reading, "NEWEST", 3)
-    newest = pl.read_parquet(io.BytesIO(client.get("/v1/models/news/log").content))
-    assert newest["event_id"].to_list() == ["e7", "e8", "e9"]
-
-
-def test_an_answer_is_from_so_many_events_at_most(client, monkeypatch):
-    for place in range(6):
-        decide(client, event_id=f"e{place}")
-    monkeypatch.setattr(reading, "MOST", 4)
-    for path in ("log", "evaluate"):
-        answer = client.get(f"/v1/models/news/{path}?after=1")
+def test_an_answer_that_is_too_large_is_refused_with_what_would_do(tmp_path):
+    size = 8 * (2 + 6) * 4  # four decisions of two arms and three features
+    with stored(tmp_path, report_bytes=size) as client:
+        client.post("/v1/models", json=SPEC)
+        for place in range(10):
+            decide(client, event_id=f"e{place}")
+        answer = client.get("/v1/models/news/log")
         assert answer.status_code == 422
-        assert answer.json()["error"].startswith("until must be at most 5: an answer is from 4 events")
-    for words in ("after=1&until=5", "after=2", f"after=2&until={2**62}"):
-        some = pl.read_parquet(io.BytesIO(client.get(f"/v1/models/news/log?{words}").content))
+        assert answer.json()["error"].startswith("until must be at most 4:")
+        some = pl.read_parquet(io.BytesIO(client.get("/v1/models/news/log?after=0&until=4").content))
         assert some.height == 4
+
+
+def test_an_answer_is_from_so_many_events_at_most(tmp_path):
+    with stored(tmp_path, report_events=4, report_newest=3) as client:
+        client.post("/v1/models", json=SPEC)
+        for place in range(6):
+            decide(client, event_id=f"e{place}")
+        for path in ("log", "evaluate"):
+            answer = client.get(f"/v1/models/news/{path}?after=1")
+            assert answer.status_code == 422
+            assert answer.json()["error"].startswith("until must be at most 5: an answer is from 4 events")
+        for words in ("after=1&until=5", "after=2", f"after=2&until={2**62}"):
+            some = pl.read_parquet(io.BytesIO(client.get(f"/v1/models/news/log?{words}").content))
+            assert some.height == 4
+        newest = pl.read_parquet(io.BytesIO(client.get("/v1/models/news/log").content))
+        assert newest["event_id"].to_list() == ["e3", "e4", "e5"]
 
 
 def test_it_evaluates_other_policies_as_the_library_does(client):

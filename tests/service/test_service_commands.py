@@ -2,13 +2,17 @@
 
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
+import solid_bandits as sb
 from served import PATIENCE, SPEC, TWO, bearer, process, stored, until
-from solid_bandits.service.sqlite import SqliteStore
+from solid_bandits.live.sqlite import SqliteStore
+from solid_bandits.service.open_store import FILE
 
 
 def command(*arguments, **options):
@@ -38,7 +42,7 @@ def test_a_server_says_where_and_shows_its_first_key_once(tmp_path):
                 socket.create_connection((other, port), timeout=2).close()
         second = command("serve", "--data", tmp_path, "--port", "0")
         assert second.returncode == 2
-        assert "in use by another process" in second.stderr
+        assert "is open already, here or in another process" in second.stderr
         assert server.end() == 0
         key = server.key
     with process(tmp_path, key=key) as server:
@@ -75,7 +79,7 @@ def test_keys_are_created_listed_and_revoked_while_a_server_runs(tmp_path):
     ("arguments", "words"),
     [
         (["serve"], "data or database must be given"),
-        (["replay", "nowhere"], "must be the directory of a service"),
+        (["replay", "nowhere"], "must be the directory of a service or the store of a bandit; it is missing"),
         (["keys", "list", "--data", "nowhere"], "must be the directory of a service"),
         (["keys", "create", "owner", "--data", "."], "must be the directory of a service"),
     ],
@@ -142,7 +146,7 @@ def test_replay_takes_the_models_that_are_named(tmp_path):
     assert len(command("replay", tmp_path).stdout.splitlines()) == 2
     assert (
         command("replay", tmp_path, "--model", "other").stdout
-        == "model 'other': 1 events replayed, 1 snapshot, identical\n"
+        == "model 'other': 1 decision, 0 rewards, 1 snapshot compared (events 1 to 1), identical\n"
     )
     assert "model must be" in command("replay", tmp_path, "--model", "nobody").stderr
 
@@ -182,7 +186,29 @@ def test_a_store_may_be_copied_while_it_is_served(tmp_path):
         source.backup(target)
         source.close()
         target.close()
-    assert "5 events replayed" in command("replay", tmp_path / "two").stdout
-    store = SqliteStore(tmp_path / "two")
+    assert (
+        "5 decisions, 0 rewards compared (events 1 to 5), identical"
+        in command("replay", tmp_path / "two").stdout
+    )
+    store = SqliteStore(tmp_path / "two" / FILE)
     assert store.last(1) == 5
     store.close()
+
+
+def test_the_store_of_a_bandit_is_replayed(tmp_path):
+    """Also while the bandit is at work; a service's file is not one."""
+    with sb.Bandit(sb.LinTS(), dim=3, noise_std=0.5, store=tmp_path / "shop.db") as bandit:
+        for number in range(5):
+            bandit.learn(bandit.decide(TWO, event_id=f"e{number}").event_id, float(number))
+        done = command("replay", tmp_path / "shop.db")
+        assert done.returncode == 0
+        assert "5 decisions, 5 rewards compared (events 1 to 10), identical" in done.stdout
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
+        connection.execute("UPDATE events SET body = '{}' WHERE sequence = 3")
+    done = command("replay", tmp_path / "shop.db")
+    assert done.returncode == 1
+    assert "event 3 (decision): the event is not what was written" in done.stdout
+    SqliteStore(tmp_path / FILE, create=True).add_model("news", "{}", 1)
+    done = command("replay", tmp_path / FILE)
+    assert done.returncode == 2
+    assert "must be the store of one bandit; it is not, or of a service" in done.stderr

@@ -11,10 +11,11 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode, checks
 
 from served import SPEC, TWO, bearer, service, stored
+from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.service import keys, limits
 from solid_bandits.service.limits import Rate
+from solid_bandits.service.open_store import FILE
 from solid_bandits.service.runtime import Settings
-from solid_bandits.service.sqlite import SqliteStore
 
 
 def test_a_body_that_is_too_large_is_refused(tmp_path):
@@ -31,7 +32,7 @@ def test_a_body_that_is_too_large_is_refused(tmp_path):
 
 
 def test_a_key_may_make_so_many_requests_per_second(tmp_path):
-    store = SqliteStore(tmp_path, create=True)
+    store = SqliteStore(tmp_path / FILE, create=True)
     with service(store, settings=Settings(rate=5)) as client:
         other, _ = keys.create(store, "reader", "other")
         answers = [client.get("/v1/models") for _ in range(40)]
@@ -95,7 +96,7 @@ def statuses(client, operation, mode):
     def call(case):
         if "name" in (case.path_parameters or {}) and mode == GenerationMode.POSITIVE:
             case.path_parameters["name"] = "news"
-        answer = case.call(base_url=str(client.base_url), headers=dict(client.headers))
+        answer = case.call(base_url=str(client.base_url), headers=dict(client.headers), timeout=60)
         case.validate_response(answer, checks=CHECKS)
         seen.add(answer.status_code)
 
@@ -107,7 +108,7 @@ def statuses(client, operation, mode):
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_whatever_is_asked_is_answered_as_the_schema_says(tmp_path, mode):
     """Requests that the schema allows, and such that it does not; never 500, always as documented."""
-    store = SqliteStore(tmp_path, create=True)
+    store = SqliteStore(tmp_path / FILE, create=True)
     with service(store, settings=Settings(rate=1e6)) as client:
         client.post("/v1/models", json=SPEC)
         for place in range(20):
@@ -127,7 +128,7 @@ def test_what_stays_is_left_out_of_the_search_for_garbage_where_asked(tmp_path, 
     """From the start, and again once a model was made, whose compiled functions stay too."""
     before = gc.get_freeze_count()
     try:
-        store = SqliteStore(tmp_path, create=True)
+        store = SqliteStore(tmp_path / FILE, create=True)
         with service(store, settings=Settings(frozen=frozen)) as client:
             started = gc.get_freeze_count()
             assert (started > before) == frozen

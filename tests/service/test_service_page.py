@@ -9,9 +9,10 @@ import pytest
 
 from browser import PHONE, WIDE, chromium
 from served import stored
-from solid_bandits import _words
+from solid_bandits._internal import wording
+from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.service import keys, page
-from solid_bandits.service.sqlite import SqliteStore
+from solid_bandits.service.open_store import FILE
 
 HOSTILE = "<img src=x onerror=document.title='broken'>"
 OFFER = [[1.0, 0.0], [0.0, 1.0]]
@@ -39,7 +40,7 @@ def service(tmp_path_factory):
                     for one in answer.json()["decisions"][: 80 if part == 11 else 100]
                 ]
                 http.post(f"/v1/models/{name}/rewards", json={"rewards": rewards}).raise_for_status()
-        other = SqliteStore(directory)
+        other = SqliteStore(directory / FILE)
         key, _ = keys.create(other, "reader", "page")
         other.close()
         yield str(http.base_url).rstrip("/"), key, http
@@ -100,7 +101,7 @@ def test_the_numbers_are_there_and_fit(service, browser, width, scheme):
         for name in ("policy", "uniform", "greedy"):
             one = values[name]
             half = (one["high"] - one["low"]) / 2
-            assert f"{_words.measured(one['value'], half)} {_words.ends(one['low'], one['high'])}" in text(
+            assert f"{wording.measured(one['value'], half)} {wording.ends(one['low'], one['high'])}" in text(
                 visit, "#values"
             ).replace("\u00a0", " ")
         assert "This policy is ahead of uniform choices by" in text(visit, "#verdict")
@@ -153,6 +154,14 @@ def test_models_are_chosen_by_button_and_address(service, browser):
         assert visit.url.endswith("#new")
         assert "No rewards have come yet." in text(visit, "#verdict")
         assert "No decisions have been asked for yet." in text(visit, "#arms")
+        assert visit.complaints == []
+
+
+@pytest.mark.parametrize("address", ["#%", "#%E0%A4%A", "#nobody"])
+def test_an_address_of_no_model_shows_the_first(service, browser, address):
+    url, key, _ = service
+    with opened(browser, url, key=key, address=address) as visit:
+        visit.wait_for_selector("nav button[aria-current=true]")
         assert visit.complaints == []
 
 
@@ -216,9 +225,9 @@ def test_numbers_are_written_as_everywhere_else(service, browser):
         found = visit.evaluate(script, [values, halves])
     for value, half, (number, mean, interval) in zip(values, halves, found, strict=True):
         half = ((value + half) - (value - half)) / 2  # as the page has it
-        assert number == _words.number(value)
-        assert interval.replace("\u00a0", " ") == _words.ends(value - half, value + half)
-        assert mean == _words.measured(value, half)
+        assert number == wording.number(value)
+        assert interval.replace("\u00a0", " ") == wording.ends(value - half, value + half)
+        assert mean == wording.measured(value, half)
 
 
 def test_nothing_in_the_files_needs_another_host_or_an_inline_script():

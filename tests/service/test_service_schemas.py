@@ -14,7 +14,7 @@ def client(tmp_path_factory):
         yield found
 
 
-def test_signs_that_a_store_cannot_keep_are_refused(tmp_path):
+def test_characters_that_a_store_cannot_keep_are_refused(tmp_path):
     with stored(tmp_path) as client:
         client.post("/v1/models", json=SPEC)
         for sign in ("\0", "\n", "\x1b", "\u2028"):
@@ -72,7 +72,7 @@ def test_a_long_list_of_wrong_things_is_a_short_list_of_errors(kind, body):
          "arms[1] must be text or a whole number, got 1.5"),
         ("models/news/decisions", {"features": TWO, "available": [1, 0]}, "available[0] must be true or false, got 1"),
         ("models/news/decisions", {"features": TWO, "event_id": "a" * 201},
-         "event_id must be text of at most 200 signs, got 'aaa"),
+         "event_id must be text of at most 200 characters, got 'aaa"),
         ("models/news/decisions", {"features": TWO, "event_id": "a\nb"}, "event_id must be printable, got 'a\\nb'"),
         ("models/news/decisions", {"decisions": [{"features": TWO}, {"features": [["x"]]}]},
          "decisions[1].features[0][0] must be a number, got 'x'"),
@@ -94,7 +94,7 @@ def test_a_refusal_names_the_argument_what_would_do_and_what_was_received(client
         ("log?after=-1", "after must be >= 0, got '-1'"),
         ("log?after=x", "after must be a whole number, got 'x'"),
         ("log?format=csv", "format must be 'parquet' or 'dsjson', got 'csv'"),
-        ("evaluate?policy=", "policy[0] must be text of at least 1 signs, got ''"),
+        ("evaluate?policy=", "policy[0] must be text of at least 1 characters, got ''"),
     ],
 )
 def test_so_does_one_of_what_is_asked_in_an_address(client, query, words):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import solid_bandits as sb
+from solid_bandits.core.decision import EXPIRED, LEARNED, Decision
 from solid_bandits.service import stats as module
 from solid_bandits.service.stats import MINUTE, Stats
 
@@ -14,14 +15,24 @@ OFFER = np.array([[1.0, 0.0], [0.0, 1.0]])
 HALVES = np.array([0.5, 0.5])
 
 
+def decided(stats, time, arms, place):
+    stats.take(Decision(place, arms=arms, time=time))
+
+
+def settled(stats, time, arms, place, probabilities, offer, reward, defaulted=False):
+    status = EXPIRED if defaulted or reward is None else LEARNED
+    closed = {"status": status, "reward": reward, "reward_time": time}
+    stats.take(Decision(place, probabilities=probabilities, arms=arms, offered=offer, **closed))
+
+
 def fed(stats, rows, seed=0, start=NOW, probabilities=HALVES):
     """Decisions one second apart, the arm and its reward drawn: 1 with probability 0.2 and 0.6."""
     rng = np.random.default_rng(seed)
     for row in range(rows):
         time = start + row * 1_000_000
         place = int(rng.random() < 0.5)
-        stats.decided(time, ("red", 7), place)
-        stats.settled(time, ("red", 7), place, probabilities, OFFER, float(rng.random() < (0.2, 0.6)[place]))
+        decided(stats, time, ("red", 7), place)
+        settled(stats, time, ("red", 7), place, probabilities, OFFER, float(rng.random() < (0.2, 0.6)[place]))
     return stats
 
 
@@ -57,8 +68,8 @@ def test_it_agrees_with_the_evaluation_of_the_log():
         offer = rng.normal(size=(3, 2))
         choice = bandit.decide(offer)
         reward = float(offer[choice.arm, 0] + rng.normal())
-        stats.decided(NOW, choice.arms, choice.arm)
-        stats.settled(NOW, choice.arms, choice.arm, choice.probabilities, offer, reward)
+        decided(stats, NOW, choice.arms, choice.arm)
+        settled(stats, NOW, choice.arms, choice.arm, choice.probabilities, offer, reward)
         bandit.learn(choice.event_id, reward)
     found = sb.ope.evaluate(bandit, "uniform", ["dr"], logger="fixed")
     values = stats.answer(NOW)["values"]
@@ -76,7 +87,7 @@ def test_restored_it_goes_on_exactly():
     with pytest.raises(ValueError, match="stats must be what"):
         Stats.restored({"dim": 2})
     with pytest.raises(ValueError, match="4 moments of each arm"):
-        Stats.restored({**plain, "arms": {"red": [1, 2, 3]}})
+        Stats.restored({**plain, "arms": {"red": [1, 0, 2, 3]}})
 
 
 def test_an_answer_changes_nothing():
@@ -102,9 +113,9 @@ def test_without_a_floor_it_says_that_the_log_cannot_answer():
 def test_open_expired_and_defaulted_decisions_are_told_apart():
     stats = fed(Stats(2), 100)
     for _ in range(10):
-        stats.decided(NOW, ("red", "blue"), 0)
-    stats.settled(NOW, ("red", "blue"), 0, HALVES, OFFER, None)
-    stats.settled(NOW, ("red", "blue"), 0, HALVES, OFFER, 0.0, defaulted=True)
+        decided(stats, NOW, ("red", "blue"), 0)
+    settled(stats, NOW, ("red", "blue"), 0, HALVES, OFFER, None)
+    settled(stats, NOW, ("red", "blue"), 0, HALVES, OFFER, 0.0, defaulted=True)
     answer = stats.answer(NOW)
     assert (answer["decisions"], answer["rewards"], answer["defaulted"], answer["expired"]) == (
         110,
@@ -113,7 +124,9 @@ def test_open_expired_and_defaulted_decisions_are_told_apart():
         1,
     )
     assert sum(answer["minutes"]["rewards"]) == sum(fed(Stats(2), 100).answer(NOW)["minutes"]["rewards"])
-    assert answer["notes"] == [
+    few, *others = answer["notes"]
+    assert few.startswith("No intervals for Greedy (")
+    assert others == [
         "Still open, and in no mean: 8 of 110 decisions. Where good news comes sooner than bad, means are too high.",
         "Expired without a reward, and in no mean: 1 of 110 decisions.",
     ]
@@ -121,11 +134,12 @@ def test_open_expired_and_defaulted_decisions_are_told_apart():
 
 def test_more_arms_than_are_kept_are_counted_together(monkeypatch):
     monkeypatch.setattr(module, "MOST_ARMS", 5)
+    monkeypatch.setattr(module, "FEWEST", 1)
     monkeypatch.setattr(module, "SHOWN", 3)
     stats = Stats(2)
     for arm in [*range(8), 0, 0]:
-        stats.decided(NOW, (arm, "other"), 0)
-        stats.settled(NOW, (arm, "other"), 0, HALVES, OFFER, 1.0)
+        decided(stats, NOW, (arm, "other"), 0)
+        settled(stats, NOW, (arm, "other"), 0, HALVES, OFFER, 1.0)
     answer = stats.answer(NOW)
     assert [arm["arm"] for arm in answer["arms"]] == ["0", "1", "2"]
     assert answer["arms"][0]["decisions"] == answer["arms"][0]["rewards"] == 3
@@ -136,7 +150,7 @@ def test_more_arms_than_are_kept_are_counted_together(monkeypatch):
 def test_old_minutes_go():
     stats = Stats(2)
     for minute in range(1000):
-        stats.decided(NOW + minute * MINUTE, ("red",), 0)
+        decided(stats, NOW + minute * MINUTE, ("red",), 0)
     assert len(stats.state()["minutes"]) <= 2 * module.MINUTES
     assert stats.answer(NOW + 999 * MINUTE)["minutes"]["decisions"] == [1] * 61
 
@@ -149,14 +163,79 @@ def test_a_new_model_has_no_numbers_yet():
 
 
 @pytest.mark.parametrize("arms", [16, 17, 40])
-def test_any_number_of_arms_is_restored(arms):
+def test_any_number_of_arms_is_restored(arms, monkeypatch):
     """Their table grows on the way; one of more than sixteen arms once kept a service from starting again."""
+    monkeypatch.setattr(module, "FEWEST", 1)
     stats, names = Stats(2), tuple(range(arms))
     offer, probabilities = np.ones((arms, 2)), np.full(arms, 1 / arms)
     for place in names:
-        stats.decided(NOW, names, place)
-        stats.settled(NOW, names, place, probabilities, offer, float(place))
+        decided(stats, NOW, names, place)
+        settled(stats, NOW, names, place, probabilities, offer, float(place))
     again = Stats.restored(json.loads(json.dumps(stats.state())))
     assert again.state() == stats.state()
     means = {int(arm["arm"]): arm["rewards"] for arm in again.answer(NOW)["arms"]}
     assert means == dict.fromkeys(names, 1)
+
+
+def settled_for(stats, arm, rewards):
+    for reward in rewards:
+        decided(stats, NOW, (arm, "other"), 0)
+        settled(stats, NOW, (arm, "other"), 0, HALVES, OFFER, reward)
+
+
+def test_an_arm_that_only_the_erased_were_shown_is_gone():
+    """From the answer and from what goes into snapshots, with their rewards; sums over all decisions stay."""
+    stats = Stats(2)
+    settled_for(stats, "red", [0.0] * 20)
+    settled_for(stats, "hers", [0.731] * 6)
+    before = stats.answer(NOW)
+    stats.forget(["hers"] * 6)
+    answer, plain = stats.answer(NOW), stats.state()
+    assert "hers" not in json.dumps(answer)
+    assert "hers" not in json.dumps(plain)
+    assert "0.731" not in json.dumps(plain["arms"])
+    assert [arm["arm"] for arm in answer["arms"]] == ["red"]
+    assert answer["other_arms"] == {"arms": 1, "decisions": 6}
+    assert (answer["decisions"], answer["values"]) == (before["decisions"], before["values"])
+
+
+@pytest.mark.parametrize(("erased", "shown"), [(5, True), (6, False)])
+def test_an_arm_of_which_fewer_than_five_decisions_are_left_is_not_told_apart(erased, shown):
+    """Else the rewards of the erased would follow from those of the few others."""
+    stats = Stats(2)
+    settled_for(stats, "first", [1.0] * 7)
+    settled_for(stats, "few", [0.731] * 10)
+    settled_for(stats, "last", [0.25] * 8)
+    stats.forget(["few"] * erased)
+    answer = stats.answer(NOW)
+    rest = {arm["arm"]: (arm["decisions"], arm["rewards"], arm["mean"]["value"]) for arm in answer["arms"]}
+    assert rest.pop("few", None) == ((10, 10, pytest.approx(0.731)) if shown else None)
+    assert rest == {"first": (7, 7, 1.0), "last": (8, 8, 0.25)}
+    assert ("few" in stats.state()["arms"]) == shown
+    settled_for(stats, "last", [0.25])  # arms have changed places
+    again = Stats.restored(json.loads(json.dumps(stats.state())))
+    assert again.answer(NOW)["arms"] == stats.answer(NOW)["arms"]
+
+
+def test_arms_with_fewer_than_five_decisions_are_counted_together():
+    stats = Stats(2)
+    settled_for(stats, "four", [1.0] * 4)
+    settled_for(stats, "five", [1.0] * 5)
+    answer = stats.answer(NOW)
+    assert [arm["arm"] for arm in answer["arms"]] == ["five"]
+    assert answer["other_arms"] == {"arms": 1, "decisions": 4}
+    settled_for(stats, "four", [1.0])
+    assert len(stats.answer(NOW)["arms"]) == 2
+
+
+def test_rows_that_wait_take_little_memory(monkeypatch):
+    """A block is as wide as its widest row: it is taken in before it is too large, and nothing differs."""
+    one, other = Stats(2), Stats(2)
+    monkeypatch.setattr(module, "BLOCK_NUMBERS", 2 * 2 * 10)
+    for rows in (30, 3):
+        fed(one, rows)
+        assert len(one._queue) <= 11
+    monkeypatch.setattr(module, "BLOCK_NUMBERS", 1 << 30)
+    for rows in (30, 3):
+        fed(other, rows)
+    assert one.state() == other.state()

@@ -5,18 +5,23 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
-from served import PATIENCE, SPEC, TWO, service, until
+from served import PATIENCE, SPEC, TWO, service, tampering, until
+from solid_bandits.core.agent import Agent
+from solid_bandits.live import stored
+from solid_bandits.live.recovery import check
+from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.service import model, writer
-from solid_bandits.service.sqlite import SqliteStore
+from solid_bandits.service.open_store import FILE
 
 
 class Slow(SqliteStore):
     """Notes the sizes of the groups, and waits before each when told to."""
 
     def __init__(self, directory):
-        super().__init__(directory, create=True)
+        super().__init__(directory / FILE, create=True)
         self.sizes = []
         self.begun = threading.Event()
         self.gate = threading.Event()
@@ -37,6 +42,9 @@ class Led:
 
     def leader(self, model):
         return None
+
+    def leads(self, model):
+        return self.number is not None
 
     def fence(self, model):
         return self.number
@@ -80,6 +88,19 @@ def test_calls_that_wait_share_a_commit(slow):
     assert [event.sequence for event in store.read(1)] == list(range(1, 18))
 
 
+def test_columns_of_very_different_spread_are_said_in_the_log_once(slow, caplog):
+    """With the name of the model: callers cannot help it, and get their decisions."""
+    client, _, _ = slow
+    for place in range(20):
+        features = [[1e6 * place, 0.0, 1.0], [0.0, 1.0, 1.0]]
+        body = {"event_id": f"e{place}", "features": features}
+        assert client.post("/v1/models/news/decisions", json=body).status_code == 200
+    (record,) = [one for one in caplog.records if "spread" in one.getMessage()]
+    assert record.levelname == "WARNING"
+    assert record.name == "solid_bandits.service"
+    assert record.getMessage().startswith("model 'news': features are of very different spread")
+
+
 def test_each_model_has_its_own_group(slow):
     client, store, _ = slow
     client.post("/v1/models", json=SPEC | {"name": "other"})
@@ -87,9 +108,9 @@ def test_each_model_has_its_own_group(slow):
     assert sorted(store.sizes) == [(1, 1, 1), (2, 1, 1)]
 
 
-def test_what_is_too_much_is_sent_away(slow, monkeypatch):
+def test_what_is_too_much_is_sent_away(slow):
     client, store, _ = slow
-    monkeypatch.setattr(writer, "MOST_WAITING", 3)
+    object.__setattr__(queue_of_the_writer(whole=True)._budgets, "waiting_calls", 3)
     store.gate.clear()
     with ThreadPoolExecutor(12) as pool:
         first = pool.submit(decide, client, "first")
@@ -132,9 +153,44 @@ def test_a_fault_is_that_of_its_call_alone(slow, monkeypatch):
     assert all(decide(client, f"e{place}").status_code == 200 for place in range(6))
 
 
-def queue_of_the_writer():
+@pytest.mark.parametrize("place", [2, 4], ids=["between others", "last"])
+def test_a_call_that_is_refused_halfway_takes_its_group_with_it(slow, monkeypatch, place):
+    """The bandit is not what its log says: no call of the group is answered, or written; they may be tried again."""
+    client, store, _ = slow
+    original = Agent.decide
+
+    def failing(self, features):
+        decision = original(self, features)
+        if features[0][0] == 9:
+            raise np.linalg.LinAlgError("Singular matrix")  # a ValueError
+        return decision
+
+    monkeypatch.setattr(Agent, "decide", failing)
+    monkeypatch.setattr(stored, "SNAPSHOT_EVERY", 1)
+    waiting = queue_of_the_writer()
+    store.gate.clear()
+    with ThreadPoolExecutor(6) as pool:
+        first = pool.submit(decide, client, "first")
+        assert store.begun.wait(60)
+        calls = []
+        for number in range(5):
+            features = [[9.0, 0.0, 0.5], [0.0, 1.0, 0.2]] if number == place else TWO
+            body = {"event_id": f"e{number}", "features": features}
+            calls.append(pool.submit(client.post, "/v1/models/news/decisions", json=body))
+            until(lambda count=number + 1: waiting.qsize() == count, "it waits")
+        store.gate.set()
+        answers = [one.result(timeout=60) for one in calls]
+    assert first.result().status_code == 200
+    assert [one.status_code for one in answers] == [500 if one == place else 503 for one in range(5)]
+    assert [event.event_id for event in store.read(1)] == ["first"]
+    assert not any(decide(client, f"e{number}").json()["again"] for number in range(5))
+    assert "identical" in check(model.source_of(store.models()[0], store))
+
+
+def queue_of_the_writer(whole=False):
     (running,) = [one for one in threading.enumerate() if one.name == "writer"]
-    return running._target.__self__._calls
+    found = running._target.__self__
+    return found if whole else found._calls
 
 
 def test_a_commit_that_hangs_is_not_waited_for_without_an_end(slow, monkeypatch):
@@ -194,6 +250,13 @@ def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch, capl
     store.close()
 
 
+def led_with(number, store, nodes):
+    """The node leads again, with another number to write with, which the store has from then on."""
+    with tampering(store.path.parent) as connection:
+        connection.execute("UPDATE fence SET number = ?", (number,))
+    nodes.number = number
+
+
 def test_a_node_that_does_not_lead_reads_and_does_not_write(slow):
     client, store, nodes = slow
     before = decide(client, "a").json()
@@ -205,10 +268,10 @@ def test_a_node_that_does_not_lead_reads_and_does_not_write(slow):
     facts = client.get("/v1/models/news/stats").json()
     assert (facts["leader"], facts["last_sequence"]) == (False, 1)
     # Another node decides meanwhile: what is read here follows, and with the lead it goes on from there.
-    with service(SqliteStore(store.path.parent), Led()) as other:
+    with service(SqliteStore(store.path), Led()) as other:
         later = decide(other, "c").json()
     assert client.get("/v1/models/news/stats").json()["last_sequence"] == 2
-    nodes.number = 7
+    led_with(7, store, nodes)
     assert decide(client, "c").json() == later | {"again": True}
     assert decide(client, "a").json() == before | {"again": True}
     assert decide(client, "d").status_code == 200
@@ -223,28 +286,29 @@ def test_a_follower_goes_on_after_events_were_erased(slow):
         decide(client, event_id)
     nodes.number = None
     client.get("/v1/models/news/stats")
-    with service(SqliteStore(store.path.parent), Led()) as other:
+    with service(SqliteStore(store.path), Led()) as other:
         decide(other, "c")
         assert other.post("/v1/models/news/deletions", json={"event_ids": ["c"]}).json() == {"decisions": 1}
         decide(other, "d")
     facts = client.get("/v1/models/news/stats").json()
     assert (facts["last_sequence"], facts["open"], facts["decisions"]) == (5, 3, 4)
-    nodes.number = 2
+    led_with(2, store, nodes)
     assert decide(client, "d").json()["again"]
 
 
-TRIED = """
+WARM = """
 import sys
 from pathlib import Path
 from numba.core.dispatcher import Dispatcher
-from solid_bandits.service.loading import caught_up
+from solid_bandits.service.model import caught_up_model
 from solid_bandits.service.schemas import DecisionAsked, ModelSpec, RewardGiven
-from solid_bandits.service.sqlite import SqliteStore
-from solid_bandits.service.trial import tried
+from solid_bandits.live.sqlite import SqliteStore
+from solid_bandits.service.open_store import FILE
+from solid_bandits.service.warm_up import warm_up
 
 spec = ModelSpec(name="news", dim=3, noise_std=0.5, floor=0.1, seed=7)
-tried(spec)
-store, late, compile = SqliteStore(Path(sys.argv[1]), create=True), [], Dispatcher.compile
+warm_up(spec)
+store, late, compile = SqliteStore(Path(sys.argv[1]) / FILE, create=True), [], Dispatcher.compile
 
 def noted(self, *given):
     before = len(self.overloads)
@@ -253,19 +317,19 @@ def noted(self, *given):
     return found
 
 Dispatcher.compile = noted
-model = caught_up(None, store.add_model("news", spec.model_dump_json(), 0), store)
+model = caught_up_model(None, store.add_model("news", spec.model_dump_json(), 0), store)
 for number in range(300):  # more than statistics wait for
     model.decide([DecisionAsked(features=[[1, 0, 0.5], [0, 1, 0.2]], event_id=f"e{number}")], number)
     model.learn([RewardGiven(event_id=f"e{number}", reward=number % 3)], number)
 model.stats.answer(300)
-model.pack(300)
+model.history.pack()
 print(late)
 """
 
 
-def test_nothing_is_compiled_once_a_model_was_tried(tmp_path):
+def test_nothing_is_compiled_after_the_warm_up(tmp_path):
     """In a process of its own: here others may have compiled it. All calls of all models would wait for it."""
     done = subprocess.run(
-        [sys.executable, "-c", TRIED, tmp_path], capture_output=True, text=True, timeout=PATIENCE
+        [sys.executable, "-c", WARM, tmp_path], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.stdout == "[]\n", done.stderr

@@ -9,5 +9,5 @@ def test_the_time_of_the_policies_is_theirs_alone(monkeypatch):
     told = []
     monkeypatch.setattr(block, "play", lambda problem, policy, horizon, *rest: told.append(horizon))
     monkeypatch.setattr(block.time, "thread_time", lambda: told.append("clock") or 0.0)
-    block.play_block(sb.problems.toy(), sb.Greedy(), 300, 0, False, 4, 2)
+    block.play_block(block.Job(sb.problems.toy(), sb.Greedy(), 300, 0), 4, 2)
     assert told == [1, "clock", 300, 300, "clock"]

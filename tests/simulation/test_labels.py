@@ -32,9 +32,9 @@ def test_a_list_keeps_its_order_and_shows_only_what_differs():
     found = labelled(given)
     assert list(found.values()) == given
     assert list(found) == [
-        "LinUCB (radius='paper', scale=0.5)",
+        "LinUCB (radius='tuned', scale=0.5)",
         "Greedy",
-        "LinUCB (radius='paper', scale=2.0)",
+        "LinUCB (radius='tuned', scale=2.0)",
         "LinUCB (radius='theorem', scale=0.5)",
     ]
 

@@ -1,9 +1,10 @@
 """The one way of playing: what a sink has is not played again, and it is finished once, when it has everything."""
 
 import solid_bandits as sb
-from solid_bandits.simulation import Block, Extra, Game, Plan, play
-from solid_bandits.simulation.block import blocks
-from solid_bandits.workers import Processes
+from solid_bandits.simulation.block import Block, blocks
+from solid_bandits.simulation.plan import Plan
+from solid_bandits.simulation.playing import Extra, Game, play
+from solid_bandits.simulation.workers import Processes
 
 
 class Sink:

@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 import naive
 import solid_bandits as sb
-from solid_bandits.loop import _begin, _loop, checkpoints
+from solid_bandits.core.loop import _begin, _loop, checkpoints
 
 POLICIES = {
     "SOLID": sb.Solid(),
@@ -71,7 +73,7 @@ def test_contexts_come_with_their_probabilities():
     errors = np.sqrt(problem.context_probs * (1 - problem.context_probs) / horizon)
     assert (np.abs(shares - problem.context_probs) < 5 * errors).all()  # false alarm below 2e-6
     # And the noise has the right size: the estimates are within 5 standard errors of θ, and so is its variance.
-    estimator = agent.state.estimator
+    estimator = agent.state.regression.estimator
     theta = np.linalg.solve(estimator.triangle, estimator.targets)
     assert (np.abs(theta - problem.theta) < 5 / np.sqrt(shares * horizon) + 1e-3).all()
     assert estimator.residual / horizon == pytest.approx(1, abs=5 * np.sqrt(2 / horizon) + 1e-3)
@@ -126,3 +128,21 @@ def test_bad_arguments(change, message):
         sb.simulate(
             **{"problem": sb.problems.toy(), "policies": POLICIES, "horizon": 10, "runs": 1, **change}
         )
+
+
+@dataclass(frozen=True)
+class Odd(sb.Greedy):
+    """A policy with parameters that no file can hold."""
+
+    function: object = len
+    table: object = None
+
+
+@pytest.mark.parametrize("table", [None, {(1, 2): 3}, np.ones(2), object()])
+def test_parameters_that_no_file_can_hold_are_text_in_the_manifest(table, tmp_path):
+    results = sb.simulate(sb.problems.toy(), {"odd": Odd(table=table)}, 10, runs=2, jobs=1)
+    described = results.manifest["configuration"]["policies"]["odd"]
+    assert described["function"] == "<built-in function len>"
+    results.save(tmp_path)
+    results.save(tmp_path)  # they are the same
+    assert sb.Results.load(tmp_path).manifest["configuration"] == results.manifest["configuration"]

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t as student
 
 from made import make_part
-from solid_bandits.results import Results
+from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.measures import measures
 
 HORIZON, RUNS = 2000, 6

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from solid_bandits.statistics.moments import Moments
-from solid_bandits.statistics.sketch import PARTS, Sketch, bin_of, edge, quantile_ranks
+from solid_bandits.statistics.sketch import PARTS, Moments, Sketch, bin_of, edge, quantile_ranks
 
 NUMBERS = st.lists(st.one_of(st.just(0.0), st.floats(1e-300, 1e300)), min_size=1, max_size=60)
 
@@ -35,11 +34,11 @@ def test_a_number_lies_in_its_bin(value):
 
 @given(NUMBERS, NUMBERS)
 def test_sketches_add_up(first, second):
-    merged = sketch_of(first)
-    merged.merge(sketch_of(second))
+    grown = sketch_of(first)
+    grown.add(np.array(second))
     whole = sketch_of(first + second)
-    assert (merged.zeros, merged.size) == (whole.zeros, whole.size)
-    assert [merged.ranked(rank) for rank in range(1, whole.size + 1)] == [
+    assert (grown.zeros, grown.size) == (whole.zeros, whole.size)
+    assert [grown.ranked(rank) for rank in range(1, whole.size + 1)] == [
         whole.ranked(rank) for rank in range(1, whole.size + 1)
     ]
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from made import LABELS, make_results
-from solid_bandits.results import Results
+from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.summary import paired_differences, standings, summarise
 
 

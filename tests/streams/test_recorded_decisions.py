@@ -39,7 +39,7 @@ def test_there_is_a_row_for_each_decision_in_order(recorded):
     _, log = recorded
     assert dict(log.schema) == SCHEMA
     keys = [(policy, run, step) for policy in POLICIES for run in range(3) for step in range(1, 121)]
-    assert log.select("policy", "run", "step").rows() == keys
+    assert log.select("policy", "run", "sequence").rows() == keys
 
 
 def test_recording_changes_no_decision(recorded):
@@ -61,13 +61,10 @@ def test_the_rounds_are_those_of_the_frame(recorded):
     for row in log.filter(policy="LinTS", run=1).iter_rows(named=True):
         data = by_round[row["event_id"]]
         open_ = data["open"].to_list()
-        assert row["n_arms"] == data.height
-        assert row["available"] == (None if all(open_) else open_)
-        assert [features[0] for features in row["features"]][: row["n_arms"]] == pytest.approx(
-            [x if is_open else 0.0 for x, is_open in zip(data["x"], open_, strict=True)]
-        )
-        assert open_[row["arm"]]
-        assert row["reward"] == row["means"][row["arm"]] == data["reward"][row["arm"]]
+        assert row["arms"] == [str(arm) for arm, is_open in enumerate(open_) if is_open]
+        assert [features[0] for features in row["features"]] == data.filter("open")["x"].to_list()
+        place = row["arms"].index(row["arm"])
+        assert row["reward"] == row["means"][place] == data["reward"][int(row["arm"])]
 
 
 def test_run_r_has_the_same_rounds_for_every_policy(recorded):
@@ -79,9 +76,7 @@ def test_run_r_has_the_same_rounds_for_every_policy(recorded):
 
 def test_probabilities_are_those_of_the_arms(recorded):
     _, log = recorded
-    some_open = log.with_columns(
-        offered=pl.col("available").list.sum().fill_null(pl.col("n_arms")).cast(pl.Int64)
-    )
+    some_open = log.with_columns(offered=pl.col("arms").list.len())
     # LinTS knows them in closed form with two arms, and not with more.
     unknown = some_open.filter(pl.col("probability").is_null())
     assert set(unknown["policy"]) <= {"LinTS"}
@@ -90,11 +85,9 @@ def test_probabilities_are_those_of_the_arms(recorded):
     known = some_open.filter(pl.col("probability").is_not_null())
     assert (known["probability"] > 0).all()
     for row in known.iter_rows(named=True):
-        assert len(row["probabilities"]) == row["n_arms"]
-        assert row["probabilities"][row["arm"]] == row["probability"]
+        assert len(row["probabilities"]) == row["offered"]
+        assert row["probabilities"][row["arms"].index(row["arm"])] == row["probability"]
         assert sum(row["probabilities"]) == pytest.approx(1)
-        for open_, share in zip(row["available"] or [], row["probabilities"], strict=False):
-            assert open_ or share == 0
     assert (known.filter(policy="LinUCB")["probability"] == 1).all()
     assert (known.filter(offered=1)["probability"] == 1).all()
 
@@ -102,20 +95,22 @@ def test_probabilities_are_those_of_the_arms(recorded):
 def test_inverse_probabilities_have_mean_one_for_each_arm(recorded):
     """E[1 / p(arm) · 1{arm = a}] = 1 where a can be pulled; epsilon-greedy, two arms, 3 · 60 rounds or so."""
     _, log = recorded
-    two = log.filter((pl.col("policy") == "EpsilonGreedy") & (pl.col("n_arms") == 2))
+    two = log.filter((pl.col("policy") == "EpsilonGreedy") & (pl.col("arms") == ["0", "1"]))
     for arm in (0, 1):
         shares = two["probabilities"].list.get(arm).to_numpy()
-        weights = np.where(two["arm"].to_numpy() == arm, 1 / two["probability"].to_numpy(), 0.0)
+        weights = np.where(
+            two["arm"].cast(pl.Int64).to_numpy() == arm, 1 / two["probability"].to_numpy(), 0.0
+        )
         deviation = np.sqrt((1 / shares - 1).sum()) / len(shares)
         assert abs(weights.mean() - 1) < 4 * deviation  # false alarms: about 1e-4
 
 
 def test_the_predicted_reward_is_the_estimate_of_before(recorded):
     _, log = recorded
-    one = log.filter(policy="LinUCB", run=0)
+    one = log.filter(policy="EpsilonGreedy", run=0)
     V, U = np.eye(2), np.zeros(2)
     for row in one.iter_rows(named=True):
-        phi = np.array(row["features"][row["arm"]])
+        phi = np.array(row["features"][row["arms"].index(row["arm"])])
         assert row["predicted"] == pytest.approx(phi @ np.linalg.solve(V, U), abs=1e-9)
         V += np.outer(phi, phi)
         U += phi * row["reward"]
@@ -145,6 +140,21 @@ def test_what_is_not_asked_for_is_null(tmp_path):
     assert dict(log.schema) == SCHEMA
     assert log["features"].null_count() == log["probabilities"].null_count() == log.height
     assert log["probability"].null_count() == 0
+
+
+def test_one_run_of_one_policy_is_evaluated_as_any_log(recorded, tmp_path):
+    """From a table, from a file read in blocks, and by the columns of a log alone."""
+    _, log = recorded
+    one = log.filter(policy="EpsilonGreedy", run=1)
+    found = sb.ope.evaluate(one, "uniform").table
+    one.write_parquet(tmp_path / "one.parquet")
+    sb.logs.write(sb.logs.read(tmp_path / "one.parquet"), tmp_path / "plain.parquet")
+    for name in ("one", "plain"):
+        assert sb.ope.evaluate(tmp_path / f"{name}.parquet", "uniform").table.equals(found)
+    log.write_parquet(tmp_path / "all.parquet")
+    for several in (log, tmp_path / "all.parquet"):
+        with pytest.raises(ValueError, match="decisions of one policy in one run, got 15"):
+            sb.ope.evaluate(several, "uniform")
 
 
 class Dies:
@@ -184,17 +194,17 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path):
 
 def test_an_agent_that_replays_the_log_decides_the_same(recorded):
     """The compiled functions are those of live decisions."""
+    from solid_bandits.core.randomness import POLICY, make_rng
     from solid_bandits.policies.contract import start
-    from solid_bandits.stream import POLICY, make_stream
 
     _, log = recorded
     for label in ("RandUCB", "LinTS, votes"):
         agent = sb.Agent(POLICIES[label], dim=2, noise_std=1.0)
         setting = STREAM.setting(120)
-        agent._compiled = start(POLICIES[label], setting, None, make_stream(1, 2, POLICY))
+        agent._compiled = start(POLICIES[label], setting, None, make_rng(1, 2, POLICY))
         agent._hand_over()
         for row in log.filter(policy=label, run=2).iter_rows(named=True):
-            decision = agent.decide(row["features"], available=row["available"])
-            assert decision.arm == row["arm"]
+            decision = agent.decide(row["features"])
+            assert row["arms"][decision.arm] == row["arm"]
             assert decision.probability == row["probability"]
             agent.learn(decision, row["reward"])

@@ -7,14 +7,15 @@ import polars as pl
 import pytest
 
 import solid_bandits as sb
-from solid_bandits.loop import checkpoints
+from solid_bandits._internal.decoding import convert, decode, encode
+from solid_bandits.core.loop import checkpoints
+from solid_bandits.core.randomness import POLICY, make_rng
 from solid_bandits.policies.contract import start
 from solid_bandits.policies.plain import as_policy
-from solid_bandits.stream import POLICY, make_stream
-from solid_bandits.streams.playing import play_stream, stream_trace_from_plain, stream_trace_to_plain
+from solid_bandits.streams.playing import StreamTrace, play_stream
 
 
-class Ragged(sb.Stream):
+class Ragged(sb.streams.Stream):
     """Rounds with other numbers of arms, some of them not available, and rewards that are not linear."""
 
     dim, n_arms, length, linear = 3, 5, 400, False
@@ -51,7 +52,7 @@ def slowly(stream, policy, seed, run):
     theta = np.linalg.solve(phi.T @ phi + np.eye(stream.dim), phi.T @ mu)
     agent = sb.Agent(policy, dim=stream.dim, noise_std=stream.setting().noise_std, horizon=400)
     agent._compiled = start(
-        as_policy("policy", policy), stream.setting(400), None, make_stream(seed, run, POLICY)
+        as_policy("policy", policy), stream.setting(400), None, make_rng(seed, run, POLICY)
     )
     agent._hand_over()
     rows, predicted = [], []
@@ -171,14 +172,13 @@ def test_results_are_saved_and_loaded(tmp_path):
         assert getattr(loaded, name).equals(getattr(results, name))
 
 
-def test_a_trace_survives_as_plain_data():
+def test_a_trace_survives_as_json():
     stream = Ragged()
     steps = checkpoints(400)
     for policy in (sb.Greedy(), as_policy("policy", First())):
         trace, _ = play_stream(stream, policy, stream.setting(400), 400, 0, 0, steps)
-        plain = stream_trace_to_plain(trace)
-        assert (plain["predicted"][0] is None) == (policy.name == "First")
-        back = stream_trace_from_plain(trace.steps, trace.regret, trace.explored, plain)
+        assert np.isnan(trace.predicted[0]) == (policy.name == "First")
+        back = convert(decode(encode(trace)), StreamTrace)
         for one, two in zip(trace, back, strict=True):
             assert np.array_equal(one, two, equal_nan=one.dtype == np.float64)
             assert one.dtype == two.dtype
@@ -220,6 +220,27 @@ def test_what_will_not_do(policy, arguments, message):
 def test_what_a_stream_without_end_needs():
     with pytest.raises(ValueError, match="horizon must be an integer >= 1, got None"):
         sb.simulate(sb.streams.gaussian(), {"Greedy": sb.Greedy()}, jobs=1)
+
+
+class Endless(Ragged):
+    """Blocks without end, of rewards that are not linear."""
+
+    length = None
+
+    def blocks(self, seed, run):
+        while True:
+            yield from super().blocks(seed, run)
+
+
+def test_a_fit_to_a_stream_without_end_needs_to_know_how_much_of_it():
+    """Reading every round would never end; with a length, the fit is to that many."""
+    with pytest.raises(
+        ValueError, match=r"^length must be a number of rounds where linear is False: .* got None"
+    ):
+        sb.simulate(Endless(), {"Greedy": sb.Greedy()}, horizon=10, runs=1, jobs=1)
+    endless, same = Endless(), Ragged()
+    endless.length = 400
+    assert np.array_equal(endless.fit.theta, same.fit.theta)
 
 
 class Short(Ragged):

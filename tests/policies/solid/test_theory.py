@@ -8,13 +8,13 @@ import pytest
 import drive
 import naive
 import solid_bandits as sb
+from solid_bandits.core.loop import checkpoints, play
+from solid_bandits.core.randomness import POLICY, make_rng
+from solid_bandits.core.setting import make_setting, make_table
 from solid_bandits.estimation.estimator import write_gram, write_theta
-from solid_bandits.loop import checkpoints, play
 from solid_bandits.policies.contract import start
 from solid_bandits.policies.solid.policy import theory_multiplier
 from solid_bandits.policies.solid.projection import project
-from solid_bandits.setting import make_setting, make_table
-from solid_bandits.stream import POLICY, make_stream
 
 
 def test_an_empty_intersection_keeps_the_previous_projection():
@@ -22,15 +22,18 @@ def test_an_empty_intersection_keeps_the_previous_projection():
         sb.Solid.theory(max_multiplier=10.0),
         make_setting(2, 1.0, theta_bound=1.0),
         make_table(np.eye(2)[None]),
-        make_stream(0, 0, POLICY),
+        make_rng(0, 0, POLICY),
     )
     state = agent.state
     state.step[()] = 5
-    state.estimator.targets[:] = [2.0, 0.0]
+    state.regression.estimator.targets[:] = [2.0, 0.0]
     project(state.projected, agent)
     assert state.projected.theta == pytest.approx([1.0, 0.0])
     assert state.projected.means == pytest.approx(np.array([[1.0, 0.0]]))
-    state.estimator.targets[:] = [0.0, 1e6]  # farther from the ball than any confidence ellipsoid reaches
+    state.regression.estimator.targets[:] = [
+        0.0,
+        1e6,
+    ]  # farther from the ball than any confidence ellipsoid reaches
     project(state.projected, agent)
     assert state.projected.theta == pytest.approx([1.0, 0.0])
     assert state.projected.means == pytest.approx(np.array([[1.0, 0.0]]))
@@ -66,7 +69,7 @@ def test_the_theorems_form_plays_what_its_reference_plays(form, name):
         reference.update(context, arm, None, reward)
         drive.update(agent, problem, context, arm, reward)
         assert state.projected.theta == pytest.approx(reference.theta, abs=1e-7)
-        outside = np.linalg.norm(theta_of(state.estimator)) > problem.B
+        outside = np.linalg.norm(theta_of(state.regression.estimator)) > problem.B
         projected, inside = projected or outside, inside or not outside
     assert np.linalg.norm(state.projected.theta) <= problem.B * (1 + 1e-9)
     assert projected
@@ -99,7 +102,9 @@ def test_the_ellipsoid_holds_theta_as_often_as_it_says():
     theorem is loose, so the same events at 0.5 % of the radius are counted too: those must fail, or this tests nothing.
     """
     problem, n, delta, runs = sb.problems.toy(), 100, 0.1, 1000
-    radius = sb.confidence_radius(n, delta, problem.dim, problem.noise_std, problem.B, problem.L, ridge=1.0)
+    radius = sb.bounds.confidence_radius(
+        n, delta, problem.dim, problem.noise_std, problem.B, problem.L, ridge=1.0
+    )
     policy = sb.Solid.theory(max_multiplier=5000)
     left = left_small = 0
     gram = np.zeros((3, 3))
@@ -112,8 +117,8 @@ def test_the_ellipsoid_holds_theta_as_often_as_it_says():
             arm, _ = drive.act(agent, problem, context)
             noise = problem.noise_std * rng.normal()
             drive.update(agent, problem, context, arm, problem.means[context, arm] + noise)
-            write_gram(agent.state.estimator, gram)
-            error = theta_of(agent.state.estimator) - problem.theta
+            write_gram(agent.state.regression.estimator, gram)
+            error = theta_of(agent.state.regression.estimator) - problem.theta
             farthest = max(farthest, error @ gram @ error)
         left += farthest >= radius
         left_small += farthest >= 0.005 * radius
@@ -128,7 +133,7 @@ def test_the_computed_multiplier_bound_is_one(first_context_prob):
     least = min(first_context_prob, 1 - first_context_prob)
     gap = problem.gaps[problem.gaps > 0].min()
     bound = theory_multiplier(problem.setting(), problem.table, gap, least)
-    assert bound >= 2 * problem.B * problem.L * sb.pure_exploration(problem).z_min
+    assert bound >= 2 * problem.B * problem.L * sb.bounds.pure_exploration(problem).z_min
 
 
 def test_the_multiplier_bound_names_what_it_needs():
@@ -161,4 +166,4 @@ def test_the_form_of_the_theorems_is_a_bundle():
         assert (type(agent.params.test).__name__ == "BoundedRatio") == theorem
         assert (type(agent.params.confidence).__name__ == "OfTheorem") == theorem
         assert (agent.params.phases.step_scale[1] < 1) == theorem
-        assert (agent.state.estimator.weights == max(problem.L**2, 1)).all()
+        assert (agent.state.regression.estimator.weights == max(problem.L**2, 1)).all()

@@ -28,7 +28,7 @@ def test_those_of_the_theorems_are_the_radius_with_all_its_constants():
     kind = OfTheorem(problem.L, 1.5)
 
     def radius(n, delta):
-        return sb.confidence_radius(n, delta, 3, 0.7, problem.B, problem.L, 1.5)
+        return sb.bounds.confidence_radius(n, delta, 3, 0.7, problem.B, problem.L, 1.5)
 
     assert threshold(kind, problem.setting(1000), 5) == pytest.approx(radius(1000, 1 / 1000))
     assert width(kind, problem.setting(1000), 5, 4) == pytest.approx(radius(1000, 1 / 16))
