@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -30,8 +31,8 @@ from numba.core.config import DISABLE_JIT
 import solid_bandits as sb
 
 DECISION = [sb.LinUCB, sb.LinTS, sb.Greedy, sb.EpsilonGreedy, sb.RandUCB, sb.VIDS]
-ONE_CONTEXT = [sb.OSSB, sb.SPL, sb.EndOfOptimism, sb.UCB1]
-SEVERAL = [sb.Solid, sb.OAM, sb.AOIDS]
+ONE_CONTEXT = [sb.rivals.OSSB, sb.rivals.SPL, sb.rivals.EndOfOptimism, sb.rivals.UCB1]
+SEVERAL = [sb.Solid, sb.rivals.OAM, sb.rivals.AOIDS]
 KINDS = [*DECISION, *ONE_CONTEXT, *SEVERAL]
 WRONG = [
     None, True, False, "1.0", "", b"1", [1.0], (), {}, {1}, object(), 1j, math.nan, math.inf, -math.inf, -1, -1e-9, 0,
@@ -45,7 +46,7 @@ EXTREMES = [1e-20, 1e-12, 1e-6, 0.1, 1.0, 3.0, 1e6, 1e12, 1e20]
 def fuzz_constructor(rng):
     """Make something with one or two wrong values."""
     kind = KINDS[rng.integers(len(KINDS))]
-    names = list(kind.__dataclass_fields__)
+    names = [field.name for field in fields(kind)]
     chosen = {
         names[rng.integers(len(names))]: WRONG[rng.integers(len(WRONG))] for _ in range(rng.integers(0, 3))
     }
@@ -82,9 +83,12 @@ def random_policy(rng):
     else:
         policy = kind()
     changes = {}
-    for name, field in kind.__dataclass_fields__.items():
+    for field in fields(kind):
+        name = field.name
         if field.type in ("float", float, "float | None", "float | str", float | str) and rng.random() < 0.25:
             changes[name] = float(EXTREMES[rng.integers(len(EXTREMES))])
+    if "half_life" in changes:
+        changes["half_life"] = min(max(changes["half_life"], 1.0), 1e12)
     if kind in DECISION and rng.random() < 0.4:
         changes["ridge"] = "evidence"
     if kind is sb.VIDS:
@@ -93,7 +97,7 @@ def random_policy(rng):
         changes["bonus"] = ["theorem", "plain", "local", "none"][rng.integers(4)]
         changes["drawing"] = ["sampling", "direct", "cumulative"][rng.integers(3)]
     try:
-        return type(policy)(**{name: getattr(policy, name) for name in kind.__dataclass_fields__} | changes)
+        return type(policy)(**{one.name: getattr(policy, one.name) for one in fields(kind)} | changes)
     except ValueError:
         return policy  # two changes that do not go together
 
@@ -171,7 +175,7 @@ def not_finite(state, path):
     """The first field that is not finite, or a squared norm that is negative."""
     for name, value in state._asdict().items():
         if isinstance(value, tuple):
-            found = not_finite(value, f"{path}.{name}")
+            found = None if name == "work" else not_finite(value, f"{path}.{name}")
             if found:
                 return found
         elif (value is not None and not np.isfinite(value).all()) or (
@@ -188,7 +192,7 @@ def fuzz_file(rng, folder, saved):
     for _ in range(rng.integers(1, 4)):
         change_somewhere(rng, plain)
     if rng.random() < 0.7:  # signed anew, so that the change itself is met
-        from solid_bandits.agent_file import OWNER, _fingerprint
+        from solid_bandits.core.agent_file import OWNER, _fingerprint
 
         with suppress(KeyError, TypeError, ValueError):
             plain["state_of"] = _fingerprint({key: plain[key] for key in OWNER})

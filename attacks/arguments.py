@@ -15,7 +15,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -27,7 +27,8 @@ from counted import HEAD, show
 from rooms import OPTIONAL, Call, room_calls
 
 import solid_bandits as sb
-from solid_bandits import kernels
+from solid_bandits import extend
+from solid_bandits.paper import jester
 from solid_bandits.policies.solid.policy import theory_multiplier
 
 
@@ -122,15 +123,15 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
         return sb.Agent(sb.LinUCB(), dim=2, noise_std=1.0, **more)
 
     def planner() -> sb.Agent:
-        return sb.Agent(sb.OAM(), contexts=features, noise_std=1.0, theta_bound=2.0)
+        return sb.Agent(sb.rivals.OAM(), contexts=features, noise_std=1.0, theta_bound=2.0)
 
     def learn(reward: Any = 1.0, **changes: Any) -> None:
         made = agent()
-        made.learn(made.decide(np.eye(2))._replace(**changes), reward)
+        made.learn(made.decide(np.eye(2)).replace(**changes), reward)
 
     def learn_pair(**changes: Any) -> None:
         made = planner()
-        made.learn(made.decide(context=0)._replace(**changes), 1.0)
+        made.learn(made.decide(context=0).replace(**changes), 1.0)
 
     def learn_many(decisions: Any, rewards: Any) -> None:
         agent().learn_many(decisions, rewards)
@@ -173,7 +174,7 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
         "Agent with contexts",
         Call(
             sb.Agent,
-            {"policy": sb.OAM(), "contexts": features, "noise_std": 1.0, "theta_bound": 1.0},
+            {"policy": sb.rivals.OAM(), "contexts": features, "noise_std": 1.0, "theta_bound": 1.0},
             {**numbers, "contexts": "array"},
         ),
     )
@@ -195,7 +196,7 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
     )
     yield (
         "learn of a pair",
-        Call(learn_pair, {"context": 0, "arm": 0}, {"context": "number", "arm": "number"}),
+        Call(learn_pair, {"context": 0, "place": 0}, {"context": "number", "place": "number"}),
     )
     yield "learn of anything", Call(lambda decision: agent().learn(decision, 1.0), {"decision": None}, {})
     yield "learn_many", Call(learn_many, {"decisions": [], "rewards": []}, {})
@@ -269,17 +270,20 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
         "Results",
         Call(sb.Results, {"table": small.table, "manifest": small.manifest, "diagnostics": None}, {}),
     )
-    bound, pure = sb.lower_bound(toy), sb.pure_exploration(toy)
-    at = sb.lower_bound_at(toy, 2 * pure.upper)
-    yield "lower_bound", Call(sb.lower_bound, {"problem": toy, "tol": 1e-3, "warm_start": None}, numbers)
+    bound, pure = sb.bounds.lower_bound(toy), sb.bounds.pure_exploration(toy)
+    at = sb.bounds.lower_bound_at(toy, 2 * pure.upper)
+    yield (
+        "lower_bound",
+        Call(sb.bounds.lower_bound, {"problem": toy, "tol": 1e-3, "warm_start": None}, numbers),
+    )
     yield (
         "pure_exploration",
-        Call(sb.pure_exploration, {"problem": toy, "tol": 1e-3, "warm_start": None}, numbers),
+        Call(sb.bounds.pure_exploration, {"problem": toy, "tol": 1e-3, "warm_start": None}, numbers),
     )
     yield (
         "lower_bound_at",
         Call(
-            sb.lower_bound_at,
+            sb.bounds.lower_bound_at,
             {"problem": toy, "z": 2 * pure.upper, "tol": 1e-3, "warm_start": None, "exploration": None},
             numbers,
         ),
@@ -298,12 +302,12 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
     )
     yield "verify", Call(sb.bounds.verify, {"problem": toy, "answer": bound}, {})
     for name, answer in (("bound", bound), ("bound at z", at), ("pure exploration", pure)):
-        fields = [field for field in vars(answer) if field not in ("restart", "exploration", "alternatives")]
+        names = [field for field in vars(answer) if field not in ("restart", "exploration", "alternatives")]
         yield (
             f"verify a {name}",
             Call(
                 lambda answer=answer, **changes: sb.bounds.verify(toy, replace(answer, **changes)),
-                {field: getattr(answer, field) for field in fields},
+                {field: getattr(answer, field) for field in names},
                 {},
             ),
         )
@@ -326,7 +330,7 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
         "feature_bound": 1.0,
         "ridge": 1.0,
     }
-    yield "confidence_radius", Call(sb.confidence_radius, radius, dict.fromkeys(radius, "number"))
+    yield "confidence_radius", Call(sb.bounds.confidence_radius, radius, dict.fromkeys(radius, "number"))
     multiplier = {"setting": toy.setting(), "table": toy.table, "least_gap": 0.1, "least_context_prob": 0.5}
     yield (
         "theory_multiplier",
@@ -344,16 +348,16 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
     )
     nowhere = folder / "no-ratings.zip"
     yield (
-        "problems.jester",
+        "jester.jester",
         Call(
-            sb.problems.jester,
+            jester.jester,
             {"source": nowhere, "users_fraction": 0.1, "seed": 0, "fit_seed": 0},
             {"users_fraction": "number", "seed": "number", "fit_seed": "number"},
         ),
     )
     yield (
-        "problems.jester_model",
-        Call(sb.problems.jester_model, {"source": nowhere, "fit_seed": 0}, {"fit_seed": "number"}),
+        "jester.jester_model",
+        Call(jester.jester_model, {"source": nowhere, "fit_seed": 0}, {"fit_seed": "number"}),
     )
     yield (
         "Solid.theory",
@@ -365,28 +369,31 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
     )
     yield "Solid.paper_random", Call(sb.Solid.paper_random, {"n_arms": 4}, {"n_arms": "number"})
     yield (
-        "make_estimator",
-        Call(kernels.make_estimator, {"dim": 2, "ridge": 1.0}, dict.fromkeys(("dim", "ridge"), "number")),
+        "make_regression",
+        Call(
+            lambda **given: extend.make_regression(extend.Setting(2, 0.5, 0.0, 0), **given),
+            {"ridge": 1.0, "half_life": 5.0},
+            dict.fromkeys(("ridge", "half_life"), "number"),
+        ),
     )
-    yield "make_arms_work", Call(kernels.make_arms_work, {"dim": 2}, {"dim": "number"})
     for kind in (
         sb.LinUCB,
         sb.LinTS,
         sb.Greedy,
         sb.EpsilonGreedy,
         sb.RandUCB,
-        sb.OSSB,
-        sb.SPL,
-        sb.EndOfOptimism,
-        sb.UCB1,
+        sb.rivals.OSSB,
+        sb.rivals.SPL,
+        sb.rivals.EndOfOptimism,
+        sb.rivals.UCB1,
         sb.Solid,
-        sb.OAM,
-        sb.AOIDS,
+        sb.rivals.OAM,
+        sb.rivals.AOIDS,
         sb.VIDS,
-        sb.StreamingSolid,
+        sb.rivals.StreamingSolid,
     ):
         made = kind()
-        good = {name: getattr(made, name) for name in kind.__dataclass_fields__}
+        good = {field.name: getattr(made, field.name) for field in fields(kind)}
         kinds = {
             name: "switch" if isinstance(value, bool) else "word" if isinstance(value, str) else "number"
             for name, value in good.items()

@@ -339,12 +339,12 @@ def answers(problem: sb.Problem, number: int):
             return _plain_reason(error)
 
     tol = _tolerance(number)
-    pure = ask(lambda: sb.pure_exploration(problem, tol))
-    yield "lower_bound", ask(lambda: sb.lower_bound(problem, tol))
+    pure = ask(lambda: sb.bounds.pure_exploration(problem, tol))
+    yield "lower_bound", ask(lambda: sb.bounds.lower_bound(problem, tol))
     yield "pure_exploration", pure
     if not isinstance(pure, str):
         z = (1.0001, 1.5, 3.0, 1e3)[number % 4] * (pure.upper or 1.0)
-        yield "lower_bound_at", ask(lambda: sb.lower_bound_at(problem, z, tol))
+        yield "lower_bound_at", ask(lambda: sb.bounds.lower_bound_at(problem, z, tol))
 
 
 def attack(count: int, seed: int) -> tuple[Counter, Counter, list[str], dict[str, list[float]]]:

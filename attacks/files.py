@@ -33,7 +33,8 @@ from counted import show
 
 import solid_bandits as sb
 from solid_bandits import cli
-from solid_bandits.problems import _jester_data
+from solid_bandits.paper import jester
+from solid_bandits.paper.jester import data
 
 MOST_SECONDS = 60
 MOST_MEMORY = 1_000_000
@@ -534,7 +535,7 @@ def jester_cases(place: Place, quick: bool) -> Iterator[Case]:
     """Files of ratings."""
 
     def read(content: bytes) -> Callable[[], object]:
-        return lambda: _jester_data.read(content, "hostile")
+        return lambda: data.read(content, "hostile")
 
     row = b"100," + b",".join([b"1.5"] * 100) + b"\n"
     huge = (200 << 20) if quick else (4 << 30)
@@ -568,10 +569,10 @@ def jester_cases(place: Place, quick: bool) -> Iterator[Case]:
         path = place.new(".csv")
         with path.open("wb") as file:
             file.truncate(1 << 40)
-        sb.problems.jester(path)
+        jester.jester(path)
 
     yield Case("jester: a file of 1 TiB", sparse)
-    yield Case("jester: a device", lambda: sb.problems.jester("/dev/zero"))
+    yield Case("jester: a device", lambda: jester.jester("/dev/zero"))
 
 
 # What chance makes of good files
@@ -616,7 +617,7 @@ def random_cases(place: Place, count: int, seed: int) -> Iterator[Case]:
         write_page(results, home / "report.html", bound=results.bound)
 
     def toml_file(content: bytes) -> None:
-        from solid_bandits.experiments.reader import load
+        from solid_bandits.paper.reader import load
 
         path = place.new(".toml")
         path.write_bytes(content)

@@ -21,7 +21,8 @@ from pathlib import Path
 from counted import show
 
 import solid_bandits as sb
-from solid_bandits import results
+from solid_bandits._internal.files import LOCK_FILE
+from solid_bandits.simulation import results
 
 SECONDS_TO_END = 45.0
 """Three times what a command allows itself after SIGTERM: the machine may be busy."""
@@ -131,7 +132,12 @@ class Command:
             raise FoundError(f"signal {number} after {after:.2f} s: status {status}: {said}")
         if "Traceback" in said:
             raise FoundError(f"signal {number} after {after:.2f} s: {said}")
-        unfinished = [name for name in self.tree() - before if Path(name).name.startswith(".")]
+        # A lock file holds nothing, and newer versions of filelock leave it.
+        unfinished = [
+            name
+            for name in self.tree() - before
+            if Path(name).name.startswith(".") and Path(name).name != LOCK_FILE
+        ]
         if number == signal.SIGTERM and status == 143 and unfinished:
             raise FoundError(f"SIGTERM after {after:.2f} s leaves {unfinished}")
         for manifest in self.out.rglob("manifest.json") if self.out.exists() else ():
@@ -246,7 +252,7 @@ def kill_saves(count: int, folder: Path, chance: random.Random, verbose: bool) -
         if (home / "results.parquet").read_bytes() != wanted:
             raise FoundError("other bytes than without interruption")
         there = sorted(path.name for path in home.iterdir())
-        if there != ["manifest.json", "results.parquet"]:
+        if there != [".lock", "manifest.json", "results.parquet"]:
             raise FoundError(f"leaves {there}")
         sb.Results.load(home)
 

@@ -23,7 +23,7 @@ from counted import show
 import solid_bandits as sb
 
 REFUSALS = ("in use by another process", "already holds other results")
-FILES = {"manifest.json", "results.parquet"}
+FILES = {".lock", "manifest.json", "results.parquet"}
 COMMAND_FILES = FILES | {"regret.png", "report.html"}
 ONE_COMMAND_IN = 20
 

@@ -65,14 +65,19 @@ def live(folder: Path) -> Iterator[tuple[str, Call]]:
             kinds("dim floor seed window", noise_std=OPTIONAL, theta_bound=OPTIONAL, half_life=OPTIONAL),
         ),
     )
-    asked = {"features": TWO, "arms": ["x", "y"], "event_id": "b", "time": 2.0, "available": [True, True]}
+    asked = {"context": TWO, "arms": ["x", "y"], "event_id": "b", "time": 2.0, "available": [True, True]}
+    asked |= {"subject": "anna"}
     yield (
         "Bandit.decide",
         Call(
             lambda **given: begun().decide(**given),
             asked,
-            kinds(features="array", available="mask", time=OPTIONAL),
+            kinds(context="array", available="mask", time=OPTIONAL),
         ),
+    )
+    yield (
+        "Bandit.decide_many",
+        Call(lambda **given: begun().decide_many(**given), {"offers": [{"features": TWO}], "time": 2.0}, {}),
     )
     yield (
         "Bandit.learn",
@@ -90,7 +95,7 @@ def live(folder: Path) -> Iterator[tuple[str, Call]]:
         "Bandit.expire",
         Call(
             lambda **given: begun().expire(**given),
-            {"before": 5.0, "reward": 0.0, "time": 6.0, "event_id": "a"},
+            {"before": 5.0, "reward": 0.0, "time": 6.0, "event_ids": ["a"]},
             {},
         ),
     )
@@ -109,7 +114,7 @@ def live(folder: Path) -> Iterator[tuple[str, Call]]:
     begun().save(folder / "kept.json")
     yield (
         "Bandit.load",
-        Call(sb.Bandit.load, {"path": folder / "kept.json", "policy": None, "log": None}, {}),
+        Call(sb.Bandit.load, {"path": folder / "kept.json", "policy": None}, {}),
     )
     yield (
         "Agent.probabilities",
@@ -127,7 +132,6 @@ def live(folder: Path) -> Iterator[tuple[str, Call]]:
             {"features": "array"},
         ),
     )
-    yield "Fading", Call(sb.Fading, {"policy": sb.LinUCB(), "half_life": 5.0}, kinds("half_life"))
 
 
 def evaluation(folder: Path) -> Iterator[tuple[str, Call]]:
@@ -219,7 +223,7 @@ def streams(folder: Path) -> Iterator[tuple[str, Call]]:
     yield "streams.of_problem", Call(sb.streams.of_problem, {"problem": sb.problems.toy()}, {})
 
     def own(features: Any, means: Any, available: Any) -> sb.Results:
-        class Own(sb.Stream):
+        class Own(sb.streams.Stream):
             dim, n_arms, noise_std = 2, 2, 0.5
 
             def blocks(self, seed: int, run: int) -> Iterator[Any]:
@@ -264,20 +268,20 @@ def streams(folder: Path) -> Iterator[tuple[str, Call]]:
 def theory() -> Iterator[tuple[str, Call]]:
     """Appendix C, the theorems, and the policies that came later."""
     toy = sb.problems.toy()
-    allocation = sb.lower_bound(toy).allocation
-    yield "execute", Call(sb.execute, {"problem": toy, "allocation": allocation}, {})
+    allocation = sb.bounds.lower_bound(toy).allocation
+    yield "execute", Call(sb.bounds.execute, {"problem": toy, "allocation": allocation}, {})
     yield (
         "best_execution",
-        Call(sb.best_execution, {"problem": toy, "allocation": allocation, "tol": 1e-4}, kinds("tol")),
+        Call(sb.bounds.best_execution, {"problem": toy, "allocation": allocation, "tol": 1e-4}, kinds("tol")),
     )
     yield (
         "lower_bound_in_total",
-        Call(sb.lower_bound_in_total, {"problem": toy, "z": 1e4, "tol": 1e-4}, kinds("z tol")),
+        Call(sb.bounds.lower_bound_in_total, {"problem": toy, "z": 1e4, "tol": 1e-4}, kinds("z tol")),
     )
     yield (
         "regret_bound",
         Call(
-            sb.regret_bound,
+            sb.bounds.regret_bound,
             {"problem": toy, "n": 1e4, "max_multiplier": 100.0, "z0": 1.0},
             kinds("n z0", max_multiplier=OPTIONAL),
         ),
@@ -285,7 +289,7 @@ def theory() -> Iterator[tuple[str, Call]]:
     yield (
         "worst_case_bound",
         Call(
-            sb.worst_case_bound,
+            sb.bounds.worst_case_bound,
             {"problem": toy, "n": 1e4, "max_multiplier": 100.0, "rate": 1.0},
             kinds("n max_multiplier rate"),
         ),

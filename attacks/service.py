@@ -24,8 +24,9 @@ from pathlib import Path
 import httpx
 from counted import show
 
-from solid_bandits.service import events
-from solid_bandits.service.sqlite import SqliteStore
+from solid_bandits.live import events
+from solid_bandits.live.sqlite import SqliteStore
+from solid_bandits.service.open_store import FILE
 
 CLIENTS = 4
 PATIENCE = 120.0
@@ -46,8 +47,9 @@ class FoundError(Exception):
 class Attacked:
     """A server as a process, started again and again in the same directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, rate: str | None = "100000") -> None:
         self.directory = directory
+        self._more = [] if rate is None else ["--rate", rate]
         self.key = ""
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
@@ -65,18 +67,33 @@ class Attacked:
             "0",
         ]
         self.process = subprocess.Popen(
-            [*command, "--rate", "100000"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [*command, *self._more], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         assert self.process.stdout is not None
         giving_up = threading.Timer(PATIENCE, self.process.kill)  # then the line ends, empty
         giving_up.start()
         said = self.process.stdout.readline()
         if said.startswith("admin key"):
-            self.key, said = said.split()[-1], self.process.stdout.readline()
+            file = Path(said.removeprefix("admin key in ").strip())
+            self.key, said = file.read_text().strip(), self.process.stdout.readline()
         giving_up.cancel()
         if not said.startswith("listening"):
             raise FoundError(f"the server did not start again: {said!r}")
         self.url = said.split()[-1]
+
+    def made(self, role: str) -> str:
+        """A new key."""
+        command = [
+            sys.executable,
+            "-m",
+            "solid_bandits",
+            "keys",
+            "create",
+            role,
+            "--data",
+            os.fspath(self.directory),
+        ]
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]
 
     def end(self, number: int) -> None:
         """End it by a signal."""
@@ -184,7 +201,7 @@ def _called(client: httpx.Client, told: Acknowledged, call: tuple[str, dict[str,
 
 def check(directory: Path, told: Acknowledged) -> tuple[int, int]:
     """Compare the log with what the clients were told; how many events and expiries it has."""
-    store = SqliteStore(directory)
+    store = SqliteStore(directory / FILE)
     decisions: dict[str, tuple[object, list[float]]] = {}
     closed: dict[str, float | None] = {}
     expired = count = 0
@@ -192,7 +209,7 @@ def check(directory: Path, told: Acknowledged) -> tuple[int, int]:
         if event.sequence != count or not events.is_sound(event) or event.event_id is None:
             raise FoundError(f"event {count} of the log is {event}")
         if event.kind == "decision":
-            decided = events.decided_in(event)
+            decided = events.decision_in(event)
             if event.event_id in decisions:
                 raise FoundError(f"{event.event_id} is there twice")
             decisions[event.event_id] = (decided.arms[decided.place], decided.probabilities.tolist())
@@ -295,7 +312,7 @@ def full(directory: Path, seed: int) -> str:
                     break
             if statuses[-5:] != [507] * 5 or set(statuses) != {200, 507}:
                 raise FoundError(f"a full disk was answered {sorted(set(statuses))}")
-            if client.get("/health").status_code != 200 or client.get("/v1/models").status_code != 200:
+            if client.get("/health").status_code != 503 or client.get("/v1/models").status_code != 200:
                 raise FoundError("a full disk ended the service")
             subprocess.run(["mount", "-o", "remount,size=64m", directory], check=True)
             answer = client.post("/v1/models/attacked/decisions", json=body)  # the same ids, now with room

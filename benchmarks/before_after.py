@@ -48,11 +48,11 @@ def understand_views() -> None:
 
 def serve() -> None:
     """Answer lines on standard input: a list of cells to prepare, or the place of the one to play a round of."""
-    import solid_bandits.problem
+    import solid_bandits.core.problem
     from bench.cases import Cell
     from bench.player import Player
 
-    if hasattr(solid_bandits.problem, "View"):
+    if hasattr(solid_bandits.core.problem, "View"):
         understand_views()
     players: list[Player] = []
     for line in sys.stdin:

@@ -42,32 +42,54 @@ def policies(n_arms):
     return {
         "Greedy": sb.Greedy(),
         "EpsilonGreedy": sb.EpsilonGreedy(),
-        "LinUCB": sb.LinUCB(),
+        "LinUCB": sb.LinUCB(radius="paper"),
         "RandUCB": sb.RandUCB(temperature=0.5, growth=0.2, ridge=0.2),
         "LinTS": sb.LinTS(),
         "SOLID, λ = 0": sb.Solid(z0=float(n_arms), initial_multiplier=50.0, bonus="theorem"),
         "SOLID, λ awake": sb.Solid(z0=float(n_arms), initial_multiplier=50.0, bonus="none"),
-        "AO-IDS": sb.AOIDS(),
+        "AO-IDS": sb.rivals.AOIDS(),
         "RandUCB, ridge by evidence": sb.RandUCB(),
-        "StreamingSolid": sb.StreamingSolid(),
-        "SPL": sb.SPL(),
-        "UCB1": sb.UCB1(),
+        "StreamingSolid": sb.rivals.StreamingSolid(),
+        "SPL": sb.rivals.SPL(),
+        "UCB1": sb.rivals.UCB1(),
         "VIDS": sb.VIDS(),
     }
 
 
+def unfit(problem, policy, horizon):
+    """Why a policy cannot play a problem on a GPU, or on anything; None where it can."""
+    from solid_bandits.gpu.device import check_fits
+    from solid_bandits.simulation.plan import idle_agent
+
+    try:
+        check_fits(policy.name, idle_agent(policy, problem, horizon, True))
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def fitting(problem, horizon, chosen=None):
+    """The policies that can play a problem, by name; the others are named with the reason."""
+    for name, policy in policies(problem.n_arms).items():
+        if chosen and name not in chosen:
+            continue
+        reason = unfit(problem, policy, horizon)
+        if reason is None:
+            yield name, policy
+        else:
+            print(f"{name} skipped: {reason}", flush=True)
+
+
 def rates(arguments):
+    from solid_bandits.core.loop import checkpoints, play
     from solid_bandits.gpu import kernel
     from solid_bandits.gpu.device import gpu_name
     from solid_bandits.gpu.wave import play_wave
-    from solid_bandits.loop import checkpoints, play
 
     rows = []
     for size in arguments.size or SIZES:
         problem = make_problem(SIZES[size])
-        for name, policy in policies(problem.n_arms).items():
-            if arguments.policy and name not in arguments.policy:
-                continue
+        for name, policy in fitting(problem, HORIZON, arguments.policy):
             begun = time.perf_counter()
             play_wave(problem, policy, HORIZON, 0, checkpoints(HORIZON, 20), 0, 32)
             row = {"size": size, "policy": name, "compile": time.perf_counter() - begun, "gpu": gpu_name()}
@@ -100,12 +122,12 @@ def rates(arguments):
 
 def same(arguments):
     """1,000 runs on either side: how many are identical, how many part."""
+    from solid_bandits.core.loop import checkpoints, play
     from solid_bandits.gpu.wave import play_wave
-    from solid_bandits.loop import checkpoints, play
 
     horizon, runs, rows = 5_000, 1_000, []
     problem = make_problem(SIZES["4,8,8"])
-    for name, policy in policies(8).items():
+    for name, policy in fitting(problem, horizon):
         steps = checkpoints(horizon, 50)
         wave = play_wave(problem, policy, horizon, 0, steps, 0, runs)
         traces = np.array([play(problem, policy, horizon, 0, run, steps).regret for run in range(runs)])
@@ -133,13 +155,13 @@ def tails(arguments):
         "SOLID, plain": sb.Solid(bonus="plain"),
         "SOLID, local": sb.Solid(bonus="local"),
         "SOLID, none": sb.Solid(bonus="none"),
-        "LinUCB": sb.LinUCB(),
+        "LinUCB": sb.LinUCB(radius="paper"),
         "LinTS (paper)": sb.LinTS(scale="paper"),
         "LinTS (posterior)": sb.LinTS(),
         "RandUCB": sb.RandUCB(temperature=0.5, growth=0.2, ridge=0.2),
         "EpsilonGreedy": sb.EpsilonGreedy(),
         "Greedy": sb.Greedy(),
-        "AO-IDS": sb.AOIDS(),
+        "AO-IDS": sb.rivals.AOIDS(),
     }
     chosen = {label: every[label] for label in arguments.policy or every}
     begun = time.perf_counter()

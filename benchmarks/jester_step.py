@@ -18,11 +18,13 @@ from pathlib import Path
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits.alternatives.pruned import pruned_alternative
-from solid_bandits.estimation.tables import bring_up_to_date, observe_pair
-from solid_bandits.linalg.gram import GRAM_RIDGE, sparse_weighted_gram
-from solid_bandits.linalg.vectors import inner_products
-from solid_bandits.loop import Trace, _begin, _loop
+from solid_bandits.core.loop import Trace, _begin, _loop
+from solid_bandits.estimation.linalg.gram import GRAM_RIDGE, sparse_weighted_gram
+from solid_bandits.estimation.linalg.vectors import inner_products
+from solid_bandits.estimation.regression import observe_reward
+from solid_bandits.estimation.tables import bring_up_to_date
+from solid_bandits.paper import jester
+from solid_bandits.planning.pruned import pruned_alternative
 from solid_bandits.policies.solid.algorithm import must_explore, update_omega
 from solid_bandits.policies.solid.confidence import width
 from solid_bandits.policies.solid.constraint import optimistic_gradient, write_bonuses, write_weights
@@ -85,7 +87,13 @@ def parts(agent, repeats):
             columns, work.weights, table.feature_bound, work.chosen, work.columns, work.gram
         ),
         "closest alternative": lambda: pruned_alternative(
-            table.features, columns, state.tables.means, work.gram, work.factor, work.bounds, work.delta
+            table.features,
+            columns,
+            state.regression.tables.means,
+            work.gram,
+            work.factor,
+            work.bounds,
+            work.delta,
         ),
         "information": lambda: inner_products(columns, work.delta, work.information),
         "gradient and the above": lambda: optimistic_gradient(
@@ -93,11 +101,11 @@ def parts(agent, repeats):
         ),
         "omega": lambda: update_omega(agent, 0.0),
         "least squares": lambda: (
-            observe_pair(state.estimator, state.tables, work.tables, table.features[0, 0], 0.0),
-            bring_up_to_date(state.estimator, state.tables, table, work.tables),
+            observe_reward(state.regression, table.features[0, 0], 0.0, 0),
+            bring_up_to_date(state.regression, table),
         ),
     }
-    carried = [*state.estimator, *state.tables]
+    carried = [*state.regression.estimator, *state.regression.tables]
     kept = [array.copy() for array in carried]
     times = {}
     for name, call in calls.items():
@@ -118,7 +126,7 @@ def main():
     arguments = parser.parse_args()
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
         parser.error("set OPENBLAS_NUM_THREADS=1: this compares one thread with one thread")
-    problem = sb.problems.jester(seed=0)
+    problem = jester.jester(seed=0)
     rows = [
         "| policy | after steps | exploring | multiplier > 0 | weights that matter | bounds renewed | step ms "
         "| BLAS ms | ratio |",

@@ -1,14 +1,16 @@
 """A million decisions with ids, and a million logged rows evaluated: rates, memory, and the same estimate as in order.
 
     python benchmarks/live.py --out DIR
+    python benchmarks/live.py --out DIR --stores
     python benchmarks/live.py --out DIR --evaluate
     python benchmarks/live.py --out DIR --evaluate --rows 250000
     python benchmarks/live.py --out benchmarks --table
 
-Of the rewards half come up to 5,000 decisions late, in random order, 40% at once and 10% never. The log goes to DIR/log
-in parts, and is then made one Parquet file, which is evaluated. What is printed is also written to DIR/live.json and
-DIR/evaluated.json, with the load of the machine. The last command prints the table of docs/evaluation.md from those in
-benchmarks.
+Of the rewards half come up to 5,000 decisions late, in random order, 40% at once and 10% never. The bandit keeps its
+log in a store, committed in groups of 1,000 calls; it is then written as one Parquet file, which is evaluated. With
+--stores a decision and its reward are timed in memory and in a store in DIR, for several `commit_every`, beside the
+disk's own time to sync 4 KiB. What is printed is also written to DIR/live.json, DIR/stores.json and DIR/evaluated.json,
+with the load of the machine. The last command prints the table of docs/evaluation.md from those in benchmarks.
 """
 
 import argparse
@@ -16,7 +18,6 @@ import heapq
 import json
 import os
 import resource
-import shutil
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +29,8 @@ import solid_bandits as sb
 from solid_bandits import ope
 
 ARMS, DIM, LATEST, BLOCK = 5, 8, 5000, 10_000
+GROUPS = (1, 10, 100, 1000)
+"""`commit_every`."""
 AT_ONCE, LATE = 0.4, 0.5
 """Shares of the rewards; the others never come."""
 
@@ -37,11 +40,13 @@ def megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 
-def play(decisions, directory):
+def play(decisions, store):
     """Decide and learn; the bandit, features and rewards in the order of their decisions, and what it took."""
     rng = np.random.default_rng(0)
     theta = rng.normal(size=DIM) / DIM
-    bandit = sb.Bandit(sb.RandUCB(), dim=DIM, noise_std=0.5, floor=0.05, log=directory, window=2 * LATEST)
+    bandit = sb.Bandit(
+        sb.RandUCB(), dim=DIM, noise_std=0.5, floor=0.05, window=2 * LATEST, store=store, commit_every=1000
+    )
     waiting, count, delayed = [], 0, 0
     design, rewards = (
         np.ones((decisions, DIM)),
@@ -92,14 +97,55 @@ def compare(bandit, design, rewards):
     rng = np.random.default_rng(0)
     rng.normal(size=DIM)  # as `play` draws
     first = rng.normal(size=(BLOCK, ARMS, DIM))[0]
-    ridge = float(bandit.agent._compiled.state.evidence.ridge)
+    ridge = float(bandit.agent._compiled.state.regression.evidence.ridge)
     theta = np.linalg.solve(ridge * np.eye(DIM) + design.T @ design, design.T @ rewards)
     ordered = sb.Agent(sb.RandUCB(), dim=DIM, noise_std=0.5)
     decision = ordered.decide(first)
     for row, reward in zip(design, rewards, strict=True):
-        ordered.learn(decision._replace(features=row), float(reward))
+        ordered.learn(decision.replace(features=row), float(reward))
     order, dense = (np.abs(bandit.agent.theta - other).max() for other in (ordered.theta, theta))
     return {"difference to rewards in order": order, "difference to dense algebra": dense}
+
+
+def syncing(folder, times):
+    """Seconds to write 4 KiB to a file and sync it."""
+    with (folder / "synced").open("wb", buffering=0) as file:
+        began = time.perf_counter()
+        for _ in range(times):
+            file.write(bytes(4096))
+            os.fsync(file.fileno())
+        return (time.perf_counter() - began) / times
+
+
+def stores(folder, pairs):
+    """Microseconds of a decision and its reward, each a call: wall and CPU time, in memory and in stores."""
+    numbers = {"decisions": pairs, "microseconds to sync 4 KiB": 1e6 * syncing(folder, 200)}
+    features = np.random.default_rng(0).normal(size=(pairs, ARMS, DIM))
+    for label, every in (
+        ("in memory, no log", None),
+        ("in memory", None),
+        *((f"`commit_every={n}`", n) for n in GROUPS),
+    ):
+        path = folder / f"every-{every}.db"
+        path.unlink(missing_ok=True)
+        kept = {"log": label == "in memory"} if every is None else {"store": path, "commit_every": every}
+        count = pairs if every is None or every > 10 else pairs // 10
+        with sb.Bandit(sb.RandUCB(), dim=DIM, noise_std=0.5, floor=0.05, **kept) as bandit:
+            for warm in range(100):
+                bandit.learn(bandit.decide(features[0], event_id=f"warm-{warm}").event_id, 0.0)
+            began, cpu = time.perf_counter(), time.process_time()
+            for number in range(count):
+                decision = bandit.decide(features[number], event_id=f"event-{number}")
+                bandit.learn(decision.event_id, float(features[number, decision.place, 0]))
+            bandit.flush()
+            wall, spent = time.perf_counter() - began, time.process_time() - cpu
+        numbers |= {f"microseconds, {label}": 1e6 * wall / count, f"CPU, {label}": 1e6 * spent / count}
+        if path.exists():
+            began = time.perf_counter()
+            numbers[f"bytes of a pair, {label}"] = path.stat().st_size / count
+            sb.Bandit.open(path).close()
+            numbers[f"seconds to open, {label}"] = time.perf_counter() - began
+    return numbers
 
 
 def evaluate(path, agent):
@@ -141,8 +187,9 @@ def page_table(folder):
         for one in (all_rows, fewer)
     )
     yield (
-        f"| {live['decisions']:,} decisions with ids, half of the rewards late, 10% never, the others at once, logged "
-        f"| {live['CPU seconds']:.0f} s, {live['decisions a second']:,.0f} decisions with their rewards a second |"
+        f"| {live['decisions']:,} decisions with ids, half of the rewards late, 10% never, the others at once, in a "
+        f"store with groups of 1,000 calls | {live['CPU seconds']:.0f} s, {live['decisions a second']:,.0f} decisions "
+        "with their rewards a second |"
     )
     yield (
         f"| memory of that after a tenth, halfway and at the end | {live['memory in MB after a tenth']:.0f}, "
@@ -164,6 +211,14 @@ def page_table(folder):
     yield f"| load average of the 2 cores, then and then | {live['load average']:.1f}, {all_rows['load average']:.1f} |"
 
 
+def store_table(folder):
+    """The rows of its table of stores."""
+    kept = json.loads((folder / "stores.json").read_text(encoding="utf-8"))
+    for label in [name.removeprefix("CPU, ") for name in kept if name.startswith("CPU, ")]:
+        wall, spent = kept[f"microseconds, {label}"], kept[f"CPU, {label}"]
+        yield f"| {label} | {spent:,.0f} µs | {wall:,.0f} µs |"
+
+
 def main():
     """Play, compare and write a log; or evaluate it, in a process of its own so that memory is the evaluation's."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -171,11 +226,12 @@ def main():
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--evaluate", action="store_true", help="evaluate what an earlier run wrote")
     parser.add_argument("--rows", type=int, help="evaluate the first rows alone")
+    parser.add_argument("--stores", action="store_true", help="time stores and commit policies")
     parser.add_argument("--table", action="store_true", help="print the page's table from what is in DIR")
     given = parser.parse_args()
     path = given.out / "log.parquet"
     if given.table:
-        print("\n".join(page_table(given.out)))
+        print("\n".join([*page_table(given.out), *store_table(given.out)]))
         return
     if given.evaluate and given.rows is not None:
         part = given.out / f"log-{given.rows}.parquet"
@@ -189,13 +245,15 @@ def main():
     if given.evaluate:
         say(evaluate(path, sb.Agent.load(given.out / "agent.json")), given.out / "evaluated.json")
         return
-    shutil.rmtree(given.out / "log", ignore_errors=True)
     given.out.mkdir(parents=True, exist_ok=True)
-    bandit, design, rewards, numbers = play(given.decisions, given.out / "log")
+    if given.stores:
+        say(stores(given.out, min(given.decisions, 20_000)), given.out / "stores.json")
+        return
+    (given.out / "bandit.db").unlink(missing_ok=True)
+    bandit, design, rewards, numbers = play(given.decisions, given.out / "bandit.db")
     say(numbers | compare(bandit, design, rewards), given.out / "live.json")
     bandit.agent.save(given.out / "agent.json")
-    parts = [pl.scan_parquet(part) for part in sorted((given.out / "log").glob("part-*.parquet"))]
-    pl.concat(parts).sort("sequence").sink_parquet(path, row_group_size=50_000)
+    sb.logs.write(bandit.log(), path)
 
 
 if __name__ == "__main__":

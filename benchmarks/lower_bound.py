@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from solid_bandits.bounds import lower_bound, pure_exploration, verify
-from solid_bandits.problem import Problem
+from solid_bandits.core.problem import Problem
 from solid_bandits.problems import random
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

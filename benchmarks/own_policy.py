@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits.loop import play
+from solid_bandits.core.loop import play
 from solid_bandits.policies.plain import as_policy
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))

@@ -3,9 +3,9 @@
 Usage: python benchmarks/rivals.py [--rounds N] [--write FILE]
 
 OAM plays a problem one decision at a time; its estimates at every exploring round are kept. The compiled, warm-started
-solver is then timed on this sequence, as OAM calls it, and `sb.lower_bound` on every 50th of them, at the tolerance of
-the compiled one (1e-2) and at its own (1e-6). `OAM round` is a whole exploring round: test, solve, choice and update,
-the call from Python included. Medians; one thread.
+solver is then timed on this sequence, as OAM calls it, and `sb.bounds.lower_bound` on every 50th of them, at the
+tolerance of the compiled one (1e-2) and at its own (1e-6). `OAM round` is a whole exploring round: test, solve, choice
+and update, the call from Python included. Medians; one thread.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits.allocation.allocation import make_allocation, solve_allocation
+from solid_bandits.planning.allocation import make_allocation, solve_allocation
 
 SIZES = [(2, 3, 3), (4, 4, 8), (4, 8, 8), (4, 16, 8), (4, 32, 8)]
 
@@ -28,7 +28,7 @@ def problem_of(size):
 def play(problem, rounds):
     """Estimates and seconds of `rounds` exploring rounds of OAM."""
     agent = sb.Agent(
-        sb.OAM(),
+        sb.rivals.OAM(),
         contexts=problem.features,
         noise_std=problem.noise_std,
         theta_bound=problem.B,
@@ -69,7 +69,7 @@ def exact_seconds(problem, estimates, tol):
     for theta in estimates:
         moved = sb.Problem(problem.features, theta, problem.context_probs, noise_std=problem.noise_std)
         start = time.perf_counter()
-        previous = sb.lower_bound(moved, tol, warm_start=previous)
+        previous = sb.bounds.lower_bound(moved, tol, warm_start=previous)
         seconds.append(time.perf_counter() - start)
         values.append(previous.value)
     return seconds, values

@@ -68,12 +68,15 @@ class Served:
             "0",
         ]
         self.begun = time.perf_counter()
-        self.process = subprocess.Popen([*command, "--rate", "1e6"], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [*command, "--rate", "1e6", "--key-bytes", "1e9"], stdout=subprocess.PIPE, text=True
+        )
         giving_up = threading.Timer(PATIENCE, self.process.kill)  # then the line ends, empty
         giving_up.start()
         said = self.process.stdout.readline()
         if said.startswith("admin key"):
-            key, said = said.split()[-1], self.process.stdout.readline()
+            file = Path(said.removeprefix("admin key in ").strip())
+            key, said = file.read_text().strip(), self.process.stdout.readline()
         giving_up.cancel()
         self.seconds = time.perf_counter() - self.begun
         if not said.startswith("listening"):
@@ -232,15 +235,17 @@ def cpu(served):
 
 def fill(directory, decisions):
     """A log of so many decisions, 90% with rewards, by the service's own model, in groups of 500."""
+    from solid_bandits.live.sqlite import SqliteStore
     from solid_bandits.service import keys
-    from solid_bandits.service.loading import caught_up
+    from solid_bandits.service.model import caught_up_model
+    from solid_bandits.service.open_store import FILE
     from solid_bandits.service.schemas import DecisionAsked, ModelSpec, RewardGiven
-    from solid_bandits.service.sqlite import SqliteStore
 
-    store = SqliteStore(directory, create=True)
+    store = SqliteStore(directory / FILE, create=True)
     key, _ = keys.create(store, "admin", "load")
     row = store.add_model("load", ModelSpec(**SPEC).model_dump_json(), 1)
-    model = caught_up(None, row, store)
+    model = caught_up_model(None, row, store)
+    model.history.fence = store.fence
     rng = np.random.default_rng(0)
     for start in range(0, decisions, 500):
         features = rng.normal(size=(500, ARMS, DIM))
@@ -255,11 +260,7 @@ def fill(directory, decisions):
             RewardGiven(event_id=one.event_id, reward=float(place % 3)) for place, one in enumerate(asked)
         ]
         model.learn([one for place, one in enumerate(given) if place % 10], now=1_000 * start)
-        snapshot = model.pack(1_000 * start) if model.due() else None
-        store.append(row.id, 1, model.fresh, snapshot)
-        model.fresh = []
-        if snapshot is not None:
-            model.snapshot = (snapshot.sequence, snapshot.time)
+        model.history.commit()
     store.close()
     return key
 

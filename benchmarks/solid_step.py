@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits.loop import play
+from solid_bandits.core.loop import play
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import naive

@@ -19,8 +19,8 @@ STEPS = {4: 20_000, 50: 20_000, 500: 4_000, 5_000: 400}
 """Of SOLID, by the number of contexts."""
 POLICIES = {
     "SOLID": sb.Solid.paper_random(8),
-    "streaming": sb.StreamingSolid(),
-    "no budget": sb.StreamingSolid(budget=None),
+    "streaming": sb.rivals.StreamingSolid(),
+    "no budget": sb.rivals.StreamingSolid(budget=None),
 }
 
 

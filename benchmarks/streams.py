@@ -24,7 +24,12 @@ import solid_bandits as sb
 
 ARMS = 20
 NOISE_STD = 0.5
-POLICIES = {"RandUCB": sb.RandUCB(), "LinTS": sb.LinTS(), "LinUCB": sb.LinUCB(), "Greedy": sb.Greedy()}
+POLICIES = {
+    "RandUCB": sb.RandUCB(),
+    "LinTS": sb.LinTS(),
+    "LinUCB": sb.LinUCB(radius="paper"),
+    "Greedy": sb.Greedy(),
+}
 FILED = ("RandUCB", "Greedy")
 """Policies that also play the file."""
 PEERS = {"MABWiser LinUCB": 2000, "MABWiser LinTS": 2000, "VW optimistic RegCB": 2000, "VW bag of 5": 2000}
@@ -32,7 +37,7 @@ PEERS = {"MABWiser LinUCB": 2000, "MABWiser LinTS": 2000, "VW optimistic RegCB":
 REPEATS = 3
 
 
-def make_stream() -> sb.Stream:
+def make_stream() -> sb.streams.Stream:
     return sb.streams.joint(n_arms=ARMS, context_dim=1, noise_std=NOISE_STD, seed=3)
 
 

@@ -1,6 +1,7 @@
 """A step of every policy: time, floor, ratio, growth; speed beside plain NumPy; a guard against regressions.
 
 Usage: python benchmarks/bench [--rounds N] [--seconds S] [--only POLICY ...] [--write] [--strict]
+       python benchmarks/bench --calls [--rounds N] [--seconds S] [--write] [--strict]
 
 Exploring and exploiting steps are timed apart, in the simulation's own compiled loop, from a state in which
 the policy does nothing else: SOLID with a threshold that always or never passes, epsilon-greedy with ε = 1 or
@@ -12,6 +13,11 @@ one thread, and less the loop without a policy.
 The ratios are compared with the committed ones (`bench.json`): a warning where one is more than 25% worse,
 after a second measurement of what looks worse. `--write` makes this run the committed one: `bench.json` and
 `bench.md`.
+
+Calls from Python are measured last (`calls.py`): `Agent` and `Bandit`, one at a time and in batches, beside the
+compiled calls in them and beside thirty lines of NumPy, and compared with the committed ratios in the same way. They
+are the short form: `--calls` measures them alone, and with `--write` makes them alone the committed ones, in
+`bench.json` and `calls.md`.
 """
 
 import os

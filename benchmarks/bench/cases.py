@@ -7,6 +7,7 @@ import numpy as np
 
 import solid_bandits as sb
 from bench.floors import FLOORS, VIDS_SAMPLES
+from solid_bandits.policies.catalogue import CLASSES
 from solid_bandits.policies.contract import Policy
 
 SIZES = [(2, 3, 3), (4, 8, 8), (4, 32, 8), (50, 20, 16), (191, 40, 65)]
@@ -40,7 +41,7 @@ def policy_of(label: str, kind: str, n_arms: int) -> Policy:
         )
     if label == "EpsilonGreedy":
         return sb.EpsilonGreedy(epsilon=1.0 if kind == "exploring" else 0.0)
-    return getattr(sb, label)()
+    return CLASSES[label]()
 
 
 class Cell(NamedTuple):

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+from bench.calls import Called
 from bench.plain import Speedup
 from bench.timing import Measured
 
+PARTS = ("floor", "numpy", "calls")
 LIMIT = 0.25
 """How much worse than the committed ratio is worth a warning."""
 GOALS = {
@@ -34,10 +36,8 @@ def regressions(
 
 def load(path: Path) -> dict[str, dict[str, float]]:
     """The committed ratios; none where there is no file."""
-    if not path.exists():
-        return {"floor": {}, "numpy": {}}
-    content = json.loads(path.read_text(encoding="utf-8"))
-    return {part: {name: row["ratio"] for name, row in content[part].items()} for part in ("floor", "numpy")}
+    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {part: {name: row["ratio"] for name, row in content.get(part, {}).items()} for part in PARTS}
 
 
 def verdict(
@@ -57,6 +57,37 @@ def verdict(
             f"WARNING: {name}: {speeds[name]:.0f} times as fast as NumPy, {committed['numpy'][name]:.0f} "
             f"when committed ({factor - 1:+.0%} time)"
         )
+    return lines
+
+
+def verdict_of_calls(committed: dict[str, float], calls: list[Called]) -> list[str]:
+    """Warnings about calls from Python: those that take more, beside their kernels, than when committed."""
+    ratios = {call.key: call.ratio for call in calls}
+    return [
+        f"WARNING: {name}: {ratios[name]:.2f} times its kernels, {committed[name]:.2f} when committed "
+        f"({factor - 1:+.0%})"
+        for name, factor in regressions(committed, ratios, higher_is_better=False).items()
+    ]
+
+
+def goals_of_calls(calls: list[Called]) -> list[str]:
+    """What the project wants of calls from Python, and whether it has it."""
+    lines = []
+    for call in calls:
+        wanted = []
+        small = call.size[1:] == (8, 8)
+        if "batches" in call.name:
+            wanted.append(("at least as fast as NumPy in batches", call.speed >= 1))
+        elif call.name.startswith("Agent"):
+            most = 2.5 if small else 1.5
+            wanted.append((f"at most {most:g} times its kernels", call.ratio <= most))
+            if small:
+                wanted.append(("at least 3 times as fast as NumPy", call.speed >= 3))
+        elif small:
+            wanted.append(("at least as fast as NumPy", call.speed >= 1))
+        for words, reached in wanted:
+            got = f"{call.ratio:.2f} times its kernels, {call.speed:.2f} times as fast as NumPy"
+            lines.append(f"{'reached' if reached else 'MISSED'}: {call.key} {words}: {got}")
     return lines
 
 
@@ -83,9 +114,9 @@ def goals(results: list[Measured], speedups: list[Speedup]) -> list[str]:
     return lines
 
 
-def as_json(results: list[Measured], speedups: list[Speedup]) -> str:
+def as_json(results: list[Measured], speedups: list[Speedup], calls: list[Called]) -> str:
     """What the guard compares with, one line per entry so that changes read well."""
-    content = {
+    content: dict[str, dict[str, dict[str, float]]] = {
         "floor": {
             result.cell.key: {
                 "ratio": round(result.ratio, 3),
@@ -98,7 +129,25 @@ def as_json(results: list[Measured], speedups: list[Speedup]) -> str:
             speedup.key: {"ratio": round(speedup.ratio, 2), "us": float(f"{speedup.compiled * 1e6:.4g}")}
             for speedup in speedups
         },
+        "calls": rows_of_calls(calls),
     }
+    return as_lines(content)
+
+
+def rows_of_calls(calls: list[Called]) -> dict[str, dict[str, float]]:
+    """Their part of `bench.json`."""
+    return {
+        call.key: {
+            "ratio": round(call.ratio, 3),
+            "speed": round(call.speed, 3),
+            "us": float(f"{call.time * 1e6:.4g}"),
+        }
+        for call in calls
+    }
+
+
+def as_lines(content: dict[str, dict[str, dict[str, float]]]) -> str:
+    """JSON with one line per entry."""
     parts = []
     for part, rows in content.items():
         inner = ",\n".join(f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in rows.items())

@@ -8,7 +8,7 @@ import numpy as np
 import naive
 import solid_bandits as sb
 from bench.cases import SIZES, policy_of, problem_of
-from solid_bandits.loop import _begin, _loop
+from solid_bandits.core.loop import _begin, _loop
 from solid_bandits.policies.contract import Policy
 
 NAIVE_SIZES = SIZES[:3]
@@ -64,7 +64,7 @@ def measure_plain(rounds: int) -> list[Speedup]:
         policies = {
             "SOLID exploring": policy_of("SOLID", "exploring", size[1]),
             "SOLID searching": policy_of("SOLID", "searching", size[1]),
-            "LinUCB": sb.LinUCB(),
+            "LinUCB": sb.LinUCB(radius="paper"),
             "RandUCB": sb.RandUCB(),
             "LinTS": sb.LinTS(),
             "Greedy": sb.Greedy(),

@@ -8,7 +8,7 @@ import numpy as np
 from bench.cases import Cell, policy_of, problem_of, settling_steps
 from bench.floors import Facts
 from bench.rates.meter import placed
-from solid_bandits.loop import Trace, _begin, _loop
+from solid_bandits.core.loop import Trace, _begin, _loop
 
 HORIZON = 50_000
 LOST = 1e-26
@@ -112,7 +112,7 @@ class Player:
         active = rank = 0
         for _ in range(min(self.steps, 64)):
             self.play(1)
-            means = self.agent.state.tables.means
+            means = self.agent.state.regression.tables.means
             newton.append(int(self.agent.state.allocation.steps))
             best = means.argmax(axis=1)
             optimal = features[np.arange(contexts), best]
@@ -157,6 +157,6 @@ def _leaves(state: Any) -> list[Any]:
     for value in state:
         if isinstance(value, tuple):
             found += _leaves(value)
-        elif value is not None:
+        elif isinstance(value, np.ndarray):
             found.append(value)
     return found

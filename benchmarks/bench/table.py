@@ -1,5 +1,6 @@
 """The tables, and the page that the documentation includes."""
 
+from bench.calls import Called
 from bench.cases import BASE, MOST_PAIRS_TO_SOLVE, ONE_CONTEXT
 from bench.floors import FLOORS, Facts
 from bench.growth import AXES, GROWTH, OAM_BASE, OAM_GROWTH, Growth
@@ -54,6 +55,32 @@ def growth_rows(found: list[Growth]) -> list[str]:
                 values += ["-"] * 2 if growth is None else [f"{value:.2f}" for value in growth[3:]]
             lines.append(row(label, "" if kind == "any" else kind, *values))
     return lines
+
+
+def call_rows(calls: list[Called]) -> list[str]:
+    """Calls from Python, one line for each kind and size."""
+    lines = table(
+        "arms, d", "calls", "time us", "kernels us", "NumPy us", "times the kernels", "times as fast as NumPy"
+    )
+    for call in calls:
+        numbers = (f"{seconds * 1e6:.3g}" for seconds in (call.time, call.kernel, call.plain))
+        size = ", ".join(map(str, call.size[1:]))
+        lines.append(row(size, call.name, *numbers, f"{call.ratio:.2f}", f"{call.speed:.2f}"))
+    return lines
+
+
+def call_page(calls: list[Called], load_average: str) -> str:
+    """The page of calls from Python."""
+    lines = [
+        "A decision with its reward, probabilities read, from Python: medians over rounds in which all take "
+        "turns, ratios within a round. `kernels`: the compiled calls in it, with nothing around them. `NumPy`: "
+        "thirty lines of LinUCB, in batches vectorised.",
+        "",
+        *call_rows(calls),
+        "",
+        f"Processor time, one thread, of a machine shared with other programs (load average {load_average}).",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def plain_rows(speedups: list[Speedup]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits.loop import play
+from solid_bandits.core.loop import play
 
 NOISE_STD = 0.1
 UCB_WIDTH = 2 * NOISE_STD  # where a library's bound is mean + width * norm with a constant width
@@ -76,7 +76,7 @@ class Contender:
     library: str
     algorithm: str
     kind: str
-    """UCB, TS or other: rows of a kind are compared."""
+    """UCB, TS, default (what an agent is unless a policy is named) or other: rows of a kind are compared."""
     model: str
     """`shared`, d parameters; or `per arm`, d for each arm."""
     start: Callable

@@ -84,12 +84,15 @@ def _table_of_game(game: Game, group: list[Measured], missing: dict[str, str]) -
     lines = [
         f"**{arms} arms, d = {dim}** ({contexts} contexts)",
         "",
-        f"| library | algorithm | model | one at a time: us | steps/s | ours is faster by | batches of {BATCH}: us "
+        f"| library | algorithm | model | one at a time: us | steps/s | time / ours | batches of {BATCH}: us "
         "| regret | in batches |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     rows = [one for one in group if one.form != "batch"]
-    rows.sort(key=lambda one: (one.contender.library != OURS, one.microseconds))
+    # First what an agent is unless a policy is named.
+    rows.sort(
+        key=lambda one: (one.contender.kind != "default", one.contender.library != OURS, one.microseconds)
+    )
     for one in rows:
         contender = one.contender
         batch = _batch_of(group, contender)
@@ -108,20 +111,28 @@ def _table_of_game(game: Game, group: list[Measured], missing: dict[str, str]) -
 
 
 def _verdict(group: list[Measured]) -> list[str]:
+    """From Python beside plain NumPy, beside the fastest library, and in the loop."""
     ours, loop = _ours(group, "UCB", "single"), _ours(group, "UCB", "loop")
     singles = [one for one in group if one.form == "single"]
-    plain = [one for one in singles if one.contender.library == "numpy" and one.contender.kind == "UCB"]
+    plain = {one.contender.kind: one for one in singles if one.contender.library == "numpy"}
     peers = [one for one in singles if one.contender.library not in (OURS, "numpy")]
     lines = []
+    for kind, beside in (("UCB", "UCB"), ("TS", "TS"), ("default", "UCB")):
+        mine = _ours(group, kind, "single")
+        if mine and beside in plain:
+            lines.append(
+                f"{mine.contender.algorithm}: {_number(_ratio(mine, plain[beside]))} times the time of "
+                f"NumPy's {plain[beside].contender.algorithm}."
+            )
     if ours and peers:
         fastest = min(peers, key=lambda one: one.microseconds)
         lines.append(
-            f"Our LinUCB called from Python is {_number(_ratio(fastest, ours))} times as fast as the fastest library "
-            f"({fastest.contender.library}, {fastest.contender.algorithm})."
+            f"The fastest library ({fastest.contender.library}, {fastest.contender.algorithm}) takes "
+            f"{_number(_ratio(fastest, ours))} times the time of our LinUCB from Python."
         )
-    if loop and plain:
+    if loop and "UCB" in plain:
         lines.append(
-            f"In the loop it takes {loop.speed:,.0f} steps a second, plain NumPy {plain[0].speed:,.0f}."
+            f"In the loop LinUCB takes {loop.speed:,.0f} steps a second, NumPy from Python {plain['UCB'].speed:,.0f}."
         )
     return lines
 
@@ -146,7 +157,7 @@ def _table_of_contexts(growth: list[Measured]) -> str:
 def draw_figure(measured: list[Measured], path: Path) -> None:
     """Decisions with their updates per second, one panel for each problem."""
     groups = _by_game(measured)
-    figure, axes = plt.subplots(1, len(groups), figsize=(11, 5.6), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(1, len(groups), figsize=(12, 5.6), sharex=True, layout="constrained")
     for panel, (game, group) in zip(np.atleast_1d(axes), groups, strict=True):
         rows = sorted((one for one in group if one.form != "batch"), key=lambda one: one.speed)
         ours = [one.contender.library == OURS for one in rows]
@@ -169,7 +180,7 @@ def draw_figure(measured: list[Measured], path: Path) -> None:
         panel.set_xscale("log")
         panel.set_xlim(100, 6e6)
         panel.set_title(f"{game.size[1]} arms, d = {game.size[2]}")
-        panel.set_xlabel("decisions with their updates, per second")
+        panel.set_xlabel("decisions with their updates, per second", fontsize=9)
         panel.spines[["top", "right"]].set_visible(False)
     handles = [
         plt.Rectangle((0, 0), 1, 1, color="#c0392b"),

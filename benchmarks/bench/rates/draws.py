@@ -3,7 +3,7 @@
 import math
 
 from bench.rates.compiled import compiled
-from solid_bandits.stream import normal, uniform
+from solid_bandits.core.randomness import normal, uniform
 
 
 @compiled

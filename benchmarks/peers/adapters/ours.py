@@ -6,7 +6,7 @@ import solid_bandits as sb
 from solid_bandits.policies.contract import TablePolicy
 
 POLICIES = [
-    ("LinUCB", "UCB", sb.LinUCB()),
+    ("LinUCB", "UCB", sb.LinUCB(radius="paper")),
     ("LinTS", "TS", sb.LinTS()),
     ("RandUCB", "other", sb.RandUCB()),
     ("SOLID", "other", sb.Solid(bonus="theorem")),
@@ -16,19 +16,13 @@ POLICIES = [
 class _Player:
     """SOLID knows the contexts in advance; the others get the features of the arms with each decision."""
 
-    def __init__(self, policy, game, seed):
+    def __init__(self, policy, game, seed, told):
         problem = game.problem
         self.features = problem.features
         self.plans = isinstance(policy, TablePolicy)
         place = {"contexts": problem.features} if self.plans else {"dim": problem.dim}
-        self.agent = sb.Agent(
-            policy,
-            **place,
-            noise_std=problem.noise_std,
-            theta_bound=problem.B,
-            horizon=game.steps,
-            seed=seed,
-        )
+        known = {"noise_std": problem.noise_std, "theta_bound": problem.B, "horizon": game.steps}
+        self.agent = sb.Agent(policy, **place, **(known if told else {}), seed=seed)
 
     def act(self, context):
         if self.plans:
@@ -40,19 +34,30 @@ class _Player:
     def update(self, context, arm, reward):
         self.agent.learn(self.decision, reward)
 
+    def act_batch(self, contexts):
+        self.batch = self.agent.decide_many(self.features[contexts])
+        return self.batch.places
+
+    def update_batch(self, contexts, arms, rewards):
+        self.agent.learn_many(self.batch, rewards)
+
+
+def _from_python(name, kind, policy, told=True):
+    words = f"{name}, from Python" if told else f"{name}, told nothing, from Python"
+    return Contender(
+        "solid-bandits", words, kind, "shared", lambda game, seed: _Player(policy, game, seed, told),
+        batches=not isinstance(policy, TablePolicy),
+    )  # fmt: skip
+
+
+def _in_the_loop(name, kind, policy):
+    return Contender(
+        "solid-bandits", f"{name}, in the loop", kind, "shared", lambda game, seed: policy, in_loop=True
+    )
+
 
 CONTENDERS = [
-    Contender(
-        "solid-bandits",
-        f"{name}, from Python",
-        kind,
-        "shared",
-        lambda game, seed, p=policy: _Player(p, game, seed),
-    )
-    for name, kind, policy in POLICIES
-] + [
-    Contender(
-        "solid-bandits", f"{name}, in the loop", kind, "shared", lambda game, seed, p=policy: p, in_loop=True
-    )
-    for name, kind, policy in POLICIES
+    _from_python("RandUCB", "default", sb.RandUCB(), told=False),
+    *(_from_python(*one) for one in POLICIES),
+    *(_in_the_loop(*one) for one in POLICIES),
 ]
