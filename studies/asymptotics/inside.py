@@ -13,8 +13,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 import solid_bandits as sb
-from solid_bandits._words import number, plus_minus
-from solid_bandits.experiments.readings import READINGS, played_label
+from solid_bandits._internal.wording import number, plus_minus
+from solid_bandits.paper.readings import READINGS, played_label
 from solid_bandits.report.diagnostics import Targets, distances
 from solid_bandits.report.figure import DPI, save_figure
 from solid_bandits.report.palette import looks
@@ -72,13 +72,13 @@ def slopes(results):
 
 def targets_of(problem, zs):
     """What (P_z) has at every z_k that was used; below z_min, where it is infeasible, pure exploration's policy."""
-    pure = sb.pure_exploration(problem, tol=1e-4)
+    pure = sb.bounds.pure_exploration(problem, tol=1e-4)
     at = []
     for z in sorted(zs):
         if z <= pure.upper:
             at.append({"z": z, "omega": pure.policy.tolist(), "multiplier": None, "value": None})
             continue
-        answer = sb.lower_bound_at(problem, z, tol=1e-4, exploration=pure)
+        answer = sb.bounds.lower_bound_at(problem, z, tol=1e-4, exploration=pure)
         at.append(
             {"z": z, "omega": answer.policy.tolist(), "multiplier": answer.multiplier, "value": answer.value}
         )
@@ -160,7 +160,7 @@ def picture(every):
                 label = reading if row == column == 0 else None
                 axes[row, column].plot(late["step"], late[quantity], label=label, **line)
         top, middle, bottom = axes[:, column]
-        least = sb.pure_exploration(PROBLEMS[name][1], tol=1e-3).upper
+        least = sb.bounds.pure_exploration(PROBLEMS[name][1], tol=1e-3).upper
         top.set_title(f"{PROBLEMS[name][0]}, $z_{{\\min}}$ = {number(least, 3)}", fontsize=9, loc="left")
         top.set_yscale("symlog", linthresh=1)
         middle.set_yscale("log")

@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import solid_bandits as sb
+from solid_bandits.paper import jester
 
 FIT_SEEDS = range(3)
 SEEDS = range(10)
@@ -23,7 +24,7 @@ FRACTIONS = (0.001, 0.002, 0.003, 0.004, 0.005, 0.007)
 TOLERANCE = 1e-3
 POLICIES = {
     "SOLID": replace(sb.Solid.paper_random(40), bonus="theorem"),
-    "LinUCB": sb.LinUCB(),
+    "LinUCB": sb.LinUCB(radius="paper"),
     "LinTS (paper)": sb.LinTS(scale="paper"),
     "LinTS (posterior)": sb.LinTS(scale="posterior"),
 }
@@ -80,9 +81,9 @@ def everyone(model):
 def fits(source):
     """One row for each seed of the fit."""
     for seed in FIT_SEEDS:
-        model, seconds = timed(sb.problems.jester_model, source, seed)
+        model, seconds = timed(jester.jester_model, source, seed)
         active, gaps = everyone(model)
-        problem = sb.problems.jester(source, seed=0, fit_seed=seed)
+        problem = jester.jester(source, seed=0, fit_seed=seed)
         yield (
             seed,
             f"{seconds:.1f} s",
@@ -101,9 +102,9 @@ def fits(source):
 def runs(source):
     """One row for each run's problem."""
     for seed in SEEDS:
-        problem, built = timed(sb.problems.jester, source, seed=seed)
-        bound, seconds = timed(sb.lower_bound, problem, TOLERANCE)
-        soonest = sb.pure_exploration(problem, TOLERANCE)
+        problem, built = timed(jester.jester, source, seed=seed)
+        bound, seconds = timed(sb.bounds.lower_bound, problem, TOLERANCE)
+        soonest = sb.bounds.pure_exploration(problem, TOLERANCE)
         gaps = second_gaps(problem)
         yield (
             seed,
@@ -123,8 +124,8 @@ def runs(source):
 def sizes(source):
     """One row for each number of contexts, three problems each."""
     for fraction in FRACTIONS:
-        problems = [sb.problems.jester(source, users_fraction=fraction, seed=seed) for seed in range(3)]
-        answers = [timed(sb.lower_bound, problem, TOLERANCE) for problem in problems]
+        problems = [jester.jester(source, users_fraction=fraction, seed=seed) for seed in range(3)]
+        answers = [timed(sb.bounds.lower_bound, problem, TOLERANCE) for problem in problems]
         yield (
             fraction,
             problems[0].n_contexts,
@@ -137,7 +138,7 @@ def sizes(source):
 
 def short_run(source):
     """One row for each policy: 2,000 steps of the first run's problem."""
-    problem = sb.problems.jester(source)
+    problem = jester.jester(source)
     results = sb.simulate(problem, POLICIES, 2000, runs=2, seed=0)
     last = results.table.filter(results.table["step"] == 2000)
     for policy in POLICIES:
@@ -151,10 +152,10 @@ def figure_of(source):
     """Left: gaps of all users and of the runs. Right: singular values of all and of the optimal arms' features."""
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    gaps = np.sort(everyone(sb.problems.jester_model(source))[1])
+    gaps = np.sort(everyone(jester.jester_model(source))[1])
     share = np.arange(1, len(gaps) + 1) / len(gaps)
     left.plot(gaps, share, color="C0", label=f"all {len(gaps):,} users")
-    least = [second_gaps(sb.problems.jester(source, seed=seed)).min() for seed in SEEDS]
+    least = [second_gaps(jester.jester(source, seed=seed)).min() for seed in SEEDS]
     left.plot(
         least, np.full(len(least), 1 / 191), "|", color="C3", ms=10, label=f"least of {len(least)} runs"
     )
@@ -162,7 +163,7 @@ def figure_of(source):
         xscale="log", yscale="log", xlabel="gap of the second-best joke", ylabel="share of users with less"
     )
     left.legend(frameon=False, fontsize=8)
-    problem = sb.problems.jester(source)
+    problem = jester.jester(source)
     pairs = problem.n_contexts * problem.n_arms
     for vectors, count, name in (
         (problem.features.reshape(-1, problem.dim), pairs, "all pairs"),

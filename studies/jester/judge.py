@@ -16,13 +16,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from matplotlib.ticker import MultipleLocator
+from msgspec import convert
 
-from solid_bandits._words import count, duration, plus_minus
-from solid_bandits.experiments.judging import judge
-from solid_bandits.experiments.outcome import Answer, Claim, Outcome
+from solid_bandits._internal.wording import count, duration, plus_minus
+from solid_bandits.paper.judging import judge
+from solid_bandits.paper.outcome import Answer, Claim, Outcome
 from solid_bandits.report.figure import regret_figure, save_figure
-from solid_bandits.results import Results
-from solid_bandits.results_format import COLUMNS
+from solid_bandits.simulation.results import Results
+from solid_bandits.simulation.results_format import COLUMNS
 from solid_bandits.statistics.intervals import student
 from solid_bandits.statistics.metrics import slope
 
@@ -88,8 +89,8 @@ def paired(lines, labels):
 
 def claims_of():
     """The sentences of the paper."""
-    content = tomllib.loads((files("solid_bandits.experiments") / "jester.toml").read_text(encoding="utf-8"))
-    return [Claim.from_plain(table) for table in content["claim"]]
+    content = tomllib.loads((files("solid_bandits.paper") / "jester.toml").read_text(encoding="utf-8"))
+    return [convert(table, Claim) for table in content["claim"]]
 
 
 def readings_of(lines):

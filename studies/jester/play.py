@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import solid_bandits as sb
-from solid_bandits.experiments.reader import load
-from solid_bandits.loop import checkpoints, play
-from solid_bandits.workers import Processes, Task, identity
+from solid_bandits.core.loop import checkpoints, play
+from solid_bandits.paper.reader import load
+from solid_bandits.simulation.workers import Processes, Task, identity
 
 FILE = Path(__file__).with_name("runs.jsonl")
 CHECKPOINTS = 60
@@ -24,7 +24,7 @@ PAPER = sb.Solid.paper_random(N_ARMS)
 POLICIES = {
     "SOLID, theorem": replace(PAPER, bonus="theorem"),
     "SOLID, local": replace(PAPER, bonus="local"),  # what the rule chose
-    "LinUCB": sb.LinUCB(),
+    "LinUCB": sb.LinUCB(radius="paper"),
     "LinTS (paper)": sb.LinTS(scale="paper"),
     "LinTS (posterior)": sb.LinTS(),
     "RandUCB": sb.RandUCB(temperature=0.5, growth=0.2, ridge=0.2),  # the default when the plan was committed

@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 import solid_bandits as sb
-from solid_bandits import _words, logs, ope
+from solid_bandits import logs, ope
+from solid_bandits._internal import wording
 from solid_bandits.report.evaluation import evaluation_table, write_evaluation
 from solid_bandits.statistics.intervals import student
 
@@ -62,14 +64,14 @@ def page_table(policies):
     yield f"| policy | trial's mean | {' | '.join(f'`{name}`' for name in names)} |"
     yield "|---" * (len(names) + 2) + "|"
     for one in policies:
-        mean = "–" if one["mean"] is None else _words.fixed(one["mean"], 3)
+        mean = "–" if one["mean"] is None else wording.fixed(one["mean"], 3)
         yield f"| {one['policy']} | {mean} | {' | '.join(_cell(*cell) for cell in one['estimates'].values())} |"
 
 
 def _cell(value, low, high):
     if low is None:
-        return _words.number(value, 4)
-    return f"{_words.measured(value, (high - low) / 2)} {_words.ends(low, high)}"
+        return wording.number(value, 4)
+    return f"{wording.measured(value, (high - low) / 2)} {wording.ends(low, high)}"
 
 
 def numbers(found, means):
@@ -84,6 +86,14 @@ def numbers(found, means):
     return policies
 
 
+def crossed(log: pl.DataFrame) -> pl.DataFrame:
+    """The log with features of each arm: the context as it is, not standardised, and a 1, in the arm's own places."""
+    contexts = logs.values(log).select(CONTEXT).cast(pl.Float64).to_numpy()
+    rows = np.hstack([contexts, np.ones((log.height, 1))])
+    features = [[np.kron(own, row).tolist() for own in np.eye(len(ARMS))] for row in rows]
+    return log.with_columns(pl.Series("features", features, dtype=pl.List(pl.List(pl.Float64))))
+
+
 def main():
     """Print every policy by every estimator, beside the trial's means; write the figure, the page and the numbers."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -96,7 +106,7 @@ def main():
     if given.table is not None:
         print("\n".join(page_table(json.loads(given.table.read_text(encoding="utf-8"))["policies"])))
         return
-    log = logs.crossed(logs.from_table(trial(), context=CONTEXT, arms=list(ARMS.values())))
+    log = crossed(logs.from_table(trial(), context=CONTEXT, arms=list(ARMS.values())))
     found = {"uniform": ope.evaluate(log, "uniform", logger="fixed", reward_range=RANGE)}
     means = {"uniform": student(log["reward"].to_numpy()).value}
     print(f"{log.height} patients; mean of all {student(log['reward'].to_numpy())}")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 import solid_bandits as sb
+from solid_bandits.paper import jester as jester_data
 
 HORIZONS = (1_000, 10_000, 100_000)
 RUNS = 100
@@ -69,7 +70,7 @@ def sphere(run, side, shape, noise_std, exponent=0.0):
 def jester(run, side, users, jokes):
     """Some users and some jokes of the Jester problem, σ = 0.5."""
     rng = np.random.default_rng(problem_seed(side, run))
-    model = sb.problems.jester_model()
+    model = jester_data.jester_model()
     whole = model.problem(np.sort(rng.choice(model.n_users, users, replace=False)))
     chosen = np.sort(rng.choice(whole.n_arms, jokes, replace=False))
     return sb.Problem(whole.features[:, chosen], whole.theta, noise_std=whole.noise_std)

@@ -37,8 +37,8 @@ POLICIES = {
     RANDUCB: lambda family: sb.RandUCB(temperature=0.5, growth=0.2, ridge=0.2),
     LINTS: lambda family: sb.LinTS(),
     "LinTS (tuned)": lambda family: sb.LinTS(multiple=0.8),
-    "LinUCB (tuned)": lambda family: sb.LinUCB(scale=0.5),
-    "AO-IDS": lambda family: sb.AOIDS(),
+    "LinUCB (tuned)": lambda family: sb.LinUCB(radius="paper", scale=0.5),
+    "AO-IDS": lambda family: sb.rivals.AOIDS(),
     "SOLID (paper)": paper,
 }
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits.simulation import play_block
-from solid_bandits.workers import Processes, Task
+from solid_bandits.simulation.block import Job, play_block
+from solid_bandits.simulation.workers import Processes, Task
 
 AT_A_TIME = 25
 """Runs in one task."""
@@ -27,9 +27,8 @@ class Cell(NamedTuple):
 
 def final_regrets(problem_of, policy, horizon, seed, first, runs):
     """Regret at the end of some runs."""
-    return [
-        trace.regret[-1] for trace in play_block(problem_of, policy, horizon, seed, False, first, runs).traces
-    ]
+    played = play_block(Job(problem_of, policy, horizon, seed), first, runs)
+    return [trace.regret[-1] for trace in played.traces]
 
 
 def play_all(policies, families, horizons, runs, seed):

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from measure import LINTS, compare, geometric_mean
 from scipy import stats
 
-from solid_bandits._words import fixed, number, plus_minus
+from solid_bandits._internal.wording import fixed, number, plus_minus
 
 RESAMPLES = 2000
 MOST_TAIL = 1.1

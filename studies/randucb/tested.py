@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import solid_bandits as sb
-from solid_bandits._compile import jit
-from solid_bandits.estimation.arms import ArmsWork, best_available
-from solid_bandits.estimation.estimator import write_theta
-from solid_bandits.estimation.ridges import meet, take_in
+from solid_bandits._internal.compiling import jit
+from solid_bandits.core.randomness import uniform
+from solid_bandits.core.setting import Setting
+from solid_bandits.estimation.regression import best_estimated, observe_offer
 from solid_bandits.policies.contract import register
 from solid_bandits.policies.identification import alternative_distance
 from solid_bandits.policies.linucb import upper_arm
-from solid_bandits.policies.randucb import RandUCBParams, RandUCBState
-from solid_bandits.setting import Setting
-from solid_bandits.stream import uniform
+from solid_bandits.policies.randucb import RandUCBParams
+from solid_bandits.policies.regression_policy import DrawingState
 
 
 class TestedAgent(NamedTuple):
@@ -22,43 +21,24 @@ class TestedAgent(NamedTuple):
 
     params: RandUCBParams
     setting: Setting
-    state: RandUCBState
-    work: ArmsWork
+    state: DrawingState
 
 
 @jit
-def act(agent, arms, available):
+def act(agent, arms, available, out):
     """The greedy arm where no model with another best arm is within σ² E, else RandUCB's arm with the same draw E."""
-    params, state, noise_std = agent.params, agent.state, agent.setting.noise_std
-    meet(params.ridge, state.estimator, state.evidence, arms, available, agent.work.vector)
-    state.step[()] += 1
-    drawn = -2.0 * params.temperature * math.log(1.0 - uniform(state.stream))
-    theta = agent.work.vector
-    write_theta(state.estimator, theta)
+    params, regression, noise_std = agent.params, agent.state.regression, agent.setting.noise_std
+    observe_offer(regression, arms, available)
+    drawn = -2.0 * params.temperature * math.log(1.0 - uniform(agent.state.rng))
+    best = best_estimated(regression, arms, available)
     limit = noise_std**2 * drawn
-    if alternative_distance(state.estimator, arms, theta, agent.work, limit) > limit:
-        return best_available(arms, available, theta), False
-    width = noise_std * math.sqrt(params.growth * math.log(state.step.item()) + drawn)
-    return upper_arm(state.estimator, arms, available, width, agent.work)
+    if alternative_distance(regression, arms, limit) > limit:
+        return best, False
+    width = noise_std * math.sqrt(params.growth * math.log(regression.step.item()) + drawn)
+    return upper_arm(regression, arms, available, width, None)
 
 
-@jit
-def update(agent, features, reward):
-    """Take in a reward."""
-    state, work, noise_std = agent.state, agent.work, agent.setting.noise_std
-    take_in(
-        agent.params.ridge,
-        state.estimator,
-        state.evidence,
-        noise_std,
-        features,
-        reward,
-        work.vector,
-        work.gains,
-    )
-
-
-register(TestedAgent, act, update, probabilities=None)
+register(TestedAgent, act)
 
 
 @dataclass(frozen=True)
@@ -69,6 +49,6 @@ class Tested(sb.RandUCB):
     growth: float = 0.2
     ridge: float = 0.2
 
-    def start(self, setting, stream):
+    def start(self, setting, rng):
         """A new agent."""
-        return TestedAgent(*super().start(setting, stream))
+        return TestedAgent(*super().start(setting, rng))

@@ -4,14 +4,14 @@
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits.stream import ENVIRONMENT, seed_sequence
+from solid_bandits.core.randomness import ENVIRONMENT, seed_sequence
 from solid_bandits.streams import Rounds
 
 SIZE = 1000
 """Rounds in a block."""
 
 
-class Jittered(sb.Stream):
+class Jittered(sb.streams.Stream):
     """The contexts of a finite problem, every feature of every round moved by N(0, jitter²): none comes twice."""
 
     def __init__(self, problem: sb.Problem, jitter: float) -> None:
@@ -32,7 +32,7 @@ class Jittered(sb.Stream):
         return {"problem": self.problem.fingerprint, "jitter": self.jitter}
 
 
-class Fresh(sb.Stream):
+class Fresh(sb.streams.Stream):
     """The paper's random problems without a table: features and θ sparse and uniform in [0, 1], new in each round."""
 
     noise_std = 1.0

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits import kernels
-from solid_bandits.linalg.triangular import cholesky
+from solid_bandits import extend
+from solid_bandits.estimation.linalg.triangular import cholesky
 from solid_bandits.policies.solid.schedule import make_phases
 from solid_bandits.policies.thresholds import confidence_width, exploitation_threshold
 
@@ -23,7 +23,7 @@ NORMS = {"mean": 0, "own": 1}
 
 
 class State(NamedTuple):
-    estimator: kernels.Estimator
+    regression: extend.Regression
     along: np.ndarray  # M = Σ w θ
     width: np.ndarray  # Σ w γ V^-1
     information: np.ndarray  # Σ w λ δδᵀ / 2σ²
@@ -42,7 +42,7 @@ class State(NamedTuple):
     phase_start: np.ndarray
     stake: np.ndarray  # what greedy play could have cost in the rounds that were not identified
     spent: np.ndarray  # what exploring has cost, by the estimates
-    stream: np.ndarray
+    rng: np.ndarray
 
 
 class ProtoAgent(NamedTuple):
@@ -63,7 +63,7 @@ class ProtoAgent(NamedTuple):
     gains: np.ndarray
 
 
-@sb.jit
+@sb.extend.jit
 def quadratic(matrix, vector):
     total = 0.0
     for i in range(len(vector)):
@@ -74,14 +74,14 @@ def quadratic(matrix, vector):
     return max(total, 0.0)
 
 
-@sb.jit
-def sq_norm(estimator, vector, row):
+@sb.extend.jit
+def sq_norm(regression, vector, row):
     for i in range(len(row)):
         row[i] = vector[i]
-    return kernels.squared_norm(estimator, row)
+    return extend.squared_norm(regression, row)
 
 
-@sb.jit
+@sb.extend.jit
 def rows_of_sums(agent, arms, out):
     """Logits from the sums: each root of a sum bounds a sum of roots (Cauchy and Schwarz)."""
     state = agent.state
@@ -90,7 +90,7 @@ def rows_of_sums(agent, arms, out):
         phi = arms[a]
         known = math.sqrt(quadratic(state.information, phi))
         unsure = math.sqrt(quadratic(state.optimism, phi))
-        out[a] = kernels.dot(phi, state.along) + math.sqrt(state.weight.item() * quadratic(state.width, phi))
+        out[a] = extend.dot(phi, state.along) + math.sqrt(state.weight.item() * quadratic(state.width, phi))
         out[a] += (known + unsure) ** 2
         square += out[a] ** 2
     scale = 1.0
@@ -104,7 +104,7 @@ def rows_of_sums(agent, arms, out):
         out[a] -= top
 
 
-@sb.jit
+@sb.extend.jit
 def softmax(logits, out):
     total = 0.0
     for a in range(len(logits)):
@@ -114,7 +114,7 @@ def softmax(logits, out):
         out[a] /= total
 
 
-@sb.jit
+@sb.extend.jit
 def find(agent, arms):
     """The slot of these arms, or -1."""
     state = agent.state
@@ -133,22 +133,22 @@ def find(agent, arms):
     return -1
 
 
-@sb.jit
+@sb.extend.jit
 def must_explore(agent, arms, step):
-    estimator = agent.state.estimator
-    kernels.write_theta(estimator, agent.theta)
+    regression = agent.state.regression
+    extend.write_theta(regression, agent.theta)
     limit = exploitation_threshold(agent.setting, step)
     best = 0
     for a in range(len(arms)):
-        if kernels.dot(arms[a], agent.theta) > kernels.dot(arms[best], agent.theta):
+        if extend.dot(arms[a], agent.theta) > extend.dot(arms[best], agent.theta):
             best = a
     difference = np.empty(arms.shape[1])
     stake, fails = 0.0, False
     for a in range(len(arms)):
         for i in range(arms.shape[1]):
             difference[i] = arms[best, i] - arms[a, i]
-        gap = kernels.dot(difference, agent.theta)
-        norm = kernels.squared_norm(estimator, difference)
+        gap = extend.dot(difference, agent.theta)
+        norm = extend.squared_norm(regression, difference)
         if norm > 0 and gap * gap <= limit * norm:
             fails = True
             if agent.stakes == 0:
@@ -162,7 +162,7 @@ def must_explore(agent, arms, step):
     return best, fails, stake
 
 
-@sb.jit
+@sb.extend.jit
 def closest(rows, counts, theta, factor, delta):
     """The closest alternative in the contexts with counts; writes delta, returns the squared distance."""
     dim = len(delta)
@@ -173,7 +173,7 @@ def closest(rows, counts, theta, factor, delta):
             continue
         best, top = 0, -np.inf
         for a in range(rows.shape[1]):
-            value = kernels.dot(rows[slot, a], theta)
+            value = extend.dot(rows[slot, a], theta)
             if value > top:
                 best, top = a, value
         for a in range(rows.shape[1]):
@@ -185,7 +185,7 @@ def closest(rows, counts, theta, factor, delta):
                 vector[i] = value / factor[i, i]
                 norm += vector[i] ** 2
             if norm > 0:
-                gap = top - kernels.dot(rows[slot, a], theta)
+                gap = top - extend.dot(rows[slot, a], theta)
                 if gap * gap / norm < least:
                     least = gap * gap / norm
                     for i in range(dim):
@@ -198,27 +198,27 @@ def closest(rows, counts, theta, factor, delta):
     return least
 
 
-@sb.jit
-def inverse_of(estimator, out):
+@sb.extend.jit
+def inverse_of(regression, out):
     dim = out.shape[0]
     unit = np.empty((dim, dim))
     for k in range(dim):
         for i in range(dim):
             unit[k, i] = 1.0 if i == k else 0.0
-        kernels.squared_norm(estimator, unit[k])  # U^-T e_k
+        extend.squared_norm(regression, unit[k])  # U^-T e_k
     for i in range(dim):
         for j in range(dim):
             total = 0.0
             for k in range(dim):
-                total += unit[i, k] * unit[j, k] / estimator.weights[k]
+                total += unit[i, k] * unit[j, k] / regression.estimator.weights[k]
             out[i, j] = total
 
 
-@sb.jit
+@sb.extend.jit
 def primal_dual(agent, rows, omega, weights, counts, logits, given, step):
     """One step on the contexts in `rows`; their logits move where `counts` are positive, and the sums."""
     state, setting, dim = agent.state, agent.setting, len(agent.theta)
-    estimator = state.estimator
+    regression = state.regression
     slots, arms = omega.shape
     z = agent.normalisations[state.phase.item()]
     gamma = confidence_width(setting, step, state.explored.item())
@@ -255,10 +255,10 @@ def primal_dual(agent, rows, omega, weights, counts, logits, given, step):
         square = 0.0
         for a in range(arms):
             phi = rows[s, a]
-            bonus = math.sqrt(max(gamma * sq_norm(estimator, phi, agent.row), 0.0))
-            info = abs(kernels.dot(phi, delta))
+            bonus = math.sqrt(max(gamma * sq_norm(regression, phi, agent.row), 0.0))
+            info = abs(extend.dot(phi, delta))
             divergence = 0.5 * precision * (info + bonus) ** 2
-            gradient[a] = kernels.dot(phi, agent.theta) + bonus + multiplier * divergence
+            gradient[a] = extend.dot(phi, agent.theta) + bonus + multiplier * divergence
             square += gradient[a] ** 2
             constraint += weights[s] * omega[s, a] * divergence
         norm = math.sqrt(square)
@@ -273,7 +273,7 @@ def primal_dual(agent, rows, omega, weights, counts, logits, given, step):
     if mean_norm > 0:
         w = 1.0 / mean_norm
         inverse = np.empty((dim, dim))
-        inverse_of(estimator, inverse)
+        inverse_of(regression, inverse)
         state.weight[()] += w
         for i in range(dim):
             state.along[i] += w * agent.theta[i]
@@ -289,7 +289,7 @@ def primal_dual(agent, rows, omega, weights, counts, logits, given, step):
         state.phase_start[()] = state.explored.item()
 
 
-@sb.jit
+@sb.extend.jit
 def enter(agent, arms):
     """The slot of these arms in the table, which they enter where they are not in it."""
     state = agent.state
@@ -308,16 +308,17 @@ def enter(agent, arms):
     return slot
 
 
-@sb.jit
+@sb.extend.jit
 def spend(agent, arms, best, omega):
     for a in range(len(arms)):
-        gap = kernels.dot(arms[best], agent.theta) - kernels.dot(arms[a], agent.theta)
+        gap = extend.dot(arms[best], agent.theta) - extend.dot(arms[a], agent.theta)
         agent.state.spent[()] += omega[a] * gap
 
 
-@sb.jit
-def act(agent, arms, available):
+@sb.extend.jit
+def act(agent, arms, available, out):
     state = agent.state
+    extend.observe_offer(state.regression, arms, available)
     step = state.step.item() + 1
     best, explores, stake = must_explore(agent, arms, step)
     state.stake[()] += stake
@@ -339,7 +340,7 @@ def act(agent, arms, available):
                 state.gram[i, j] = keep * state.gram[i, j] + agent.forget * total
         if explores:
             state.explored[()] += 1
-            arm = kernels.choose(omega[0], state.stream)
+            arm = extend.choose(omega[0], state.rng)
             spend(agent, arms, best, omega[0])
             rows = arms.copy().reshape(1, n_arms, dim)
             primal_dual(agent, rows, omega, np.ones(1), np.ones(1, np.int64), logits, True, step)
@@ -353,7 +354,7 @@ def act(agent, arms, available):
             for s in range(len(state.counts)):
                 softmax(state.logits[s], omega[s])
                 weights[s] = state.counts[s] / total
-            arm = kernels.choose(omega[slot], state.stream)
+            arm = extend.choose(omega[slot], state.rng)
             spend(agent, arms, best, omega[slot])
             primal_dual(agent, state.rows, omega, weights, state.counts, state.logits, False, step)
         state.counts[slot] += 1
@@ -361,13 +362,8 @@ def act(agent, arms, available):
     return arm, explores
 
 
-@sb.jit
-def update(agent, features, reward):
-    kernels.observe(agent.state.estimator, features, reward, agent.row, agent.gains)
-
-
 @dataclass(frozen=True)
-class Proto(sb.DecisionPolicy):
+class Proto(sb.extend.DecisionPolicy):
     """A prototype."""
 
     way: str = "both"
@@ -382,16 +378,16 @@ class Proto(sb.DecisionPolicy):
     initial_multiplier: float = 0.0
     max_multiplier: float = 1000.0
     multiplier_step: float = 0.5
-    kernels = sb.Kernels(act, update)
+    kernels = sb.extend.Kernels(act)
 
-    def start(self, setting, stream):
+    def start(self, setting, rng):
         d, m, k = setting.dim, self.contexts, self.arms
         phases = make_phases("exp-exp", self.z0, False, setting.horizon)
         state = State(
-            kernels.make_estimator(d, 1.0), np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d)),
+            extend.make_regression(setting), np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d)),
             np.array(0.0), np.zeros((d, d)), np.array(0.0), np.zeros((m, k, d)), np.zeros((m, k)),
             np.zeros(m, np.int64), np.array(0), np.array(0), np.array(0), np.array(float(self.initial_multiplier)),
-            np.array(0), np.array(0), np.array(0.0), np.array(0.0), stream,
+            np.array(0), np.array(0), np.array(0.0), np.array(0.0), rng,
         )  # fmt: skip
         return ProtoAgent(
             WAYS[self.way], NORMS[self.norm], float(self.forget), float(self.budget), int(self.stakes), bool(self.every), float(self.max_multiplier),

@@ -90,7 +90,7 @@ def slopes(rows):
     jittered = {policy: row for (part, _, policy), row in rows.items() if part == "4"}
     if jittered:
         values = np.array(
-            [sb.lower_bound(sb.problems.random(4, 8, 8, seed=1000 + r)).value for r in range(30)]
+            [sb.bounds.lower_bound(sb.problems.random(4, 8, 8, seed=1000 + r)).value for r in range(30)]
         )
         for policy, row in jittered.items():
             ratios = slope(row) / values

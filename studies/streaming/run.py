@@ -36,12 +36,15 @@ FAMILIES = {
 RIVALS = {
     "LinTS": sb.LinTS(),
     "LinTS (paper)": sb.LinTS(scale="paper"),
-    "LinUCB": sb.LinUCB(),
+    "LinUCB": sb.LinUCB(radius="paper"),
     "RandUCB": sb.RandUCB(),
     "Greedy": sb.Greedy(),
 }
-OURS = {"streaming": sb.StreamingSolid()}
-PARTED = {"no budget": sb.StreamingSolid(budget=None), "λ = 0": sb.StreamingSolid(max_multiplier=0.0)}
+OURS = {"streaming": sb.rivals.StreamingSolid()}
+PARTED = {
+    "no budget": sb.rivals.StreamingSolid(budget=None),
+    "λ = 0": sb.rivals.StreamingSolid(max_multiplier=0.0),
+}
 WITHOUT_GREEDY = {name: policy for name, policy in RIVALS.items() if name != "Greedy"}
 NEVER_TWICE = ("gaussian", "joint", "sparse", "fresh")
 
@@ -64,7 +67,7 @@ def tasks():
         yield "1", f"random, {k} arms", OURS | solid | WITHOUT_GREEDY | parted, 20_000, 100
     # Not in the plan: the ablation without a budget, with the parameters that SOLID has on random problems.
     like_solid = {
-        "no budget, SOLID's parameters": sb.StreamingSolid(z0=8, initial_multiplier=50, budget=None)
+        "no budget, SOLID's parameters": sb.rivals.StreamingSolid(z0=8, initial_multiplier=50, budget=None)
     }
     yield "1", "random, 8 arms", like_solid, 20_000, 100
     for family in NEVER_TWICE:

@@ -14,7 +14,8 @@ import polars as pl
 from sets import SETS
 
 import solid_bandits as sb
-from solid_bandits.report.stream_figure import write_stream_figure
+from solid_bandits.report.figure import save_figure
+from solid_bandits.report.stream_figure import stream_figure
 
 HERE = Path(__file__).parent
 LINES = HERE / "runs.jsonl"
@@ -24,7 +25,7 @@ POLICIES = {
     "RandUCB": sb.RandUCB(),
     "LinTS (posterior)": sb.LinTS(),
     "LinTS (paper)": sb.LinTS(scale="paper"),
-    "LinUCB": sb.LinUCB(),
+    "LinUCB": sb.LinUCB(radius="paper"),
     "Epsilon-greedy": sb.EpsilonGreedy(),
     "Greedy": sb.Greedy(),
     "Uniform": sb.EpsilonGreedy(epsilon=1.0),
@@ -36,11 +37,11 @@ CHECKPOINTS = 40
 """Of the curves in a line."""
 
 
-def play(name: str, stream: sb.Stream) -> None:
+def play(name: str, stream: sb.streams.Stream) -> None:
     """Play one set, and write its lines."""
     policies = POLICIES | (DEAR if name in DEAR_SETS else {})
     results = sb.simulate(stream, policies, runs=RUNS, seed=0, jobs=1)
-    write_stream_figure(results, DOCS / "_static" / f"real-data-{name.lower()}.png")
+    save_figure(stream_figure(results), DOCS / "_static" / f"real-data-{name.lower()}.png")
     steps = np.unique(results.table["step"].to_numpy())
     kept = steps[np.unique(np.linspace(0, len(steps) - 1, CHECKPOINTS).round().astype(int))]
     fit = stream.fit

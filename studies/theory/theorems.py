@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 import solid_bandits as sb
-from solid_bandits._words import number, plus_minus
+from solid_bandits._internal.wording import number, plus_minus
 from solid_bandits.statistics.intervals import student
 
 TABLES = Path(__file__).parents[2] / "docs" / "_tables"
@@ -40,9 +40,9 @@ def power(n):
 
 def bounds(problem, n):
     """The cells that do not need runs."""
-    multiplier = 2 * problem.B * problem.L * sb.pure_exploration(problem, tol=1e-4).upper
-    first = sb.regret_bound(problem, n)
-    second, zero = (sb.worst_case_bound(problem, n, one) for one in (multiplier, 0.0))
+    multiplier = 2 * problem.B * problem.L * sb.bounds.pure_exploration(problem, tol=1e-4).upper
+    first = sb.bounds.regret_bound(problem, n)
+    second, zero = (sb.bounds.worst_case_bound(problem, n, one) for one in (multiplier, 0.0))
     return [
         short(first.most),
         short(first.terms["v* c / 2σ²"]),
@@ -52,7 +52,7 @@ def bounds(problem, n):
 
 def measured(problem, n, runs):
     """Mean regret at the end with its interval, of the form of the theorems and of that of the experiments."""
-    multiplier = 2 * problem.B * problem.L * sb.pure_exploration(problem, tol=1e-4).upper
+    multiplier = 2 * problem.B * problem.L * sb.bounds.pure_exploration(problem, tol=1e-4).upper
     policies = {"theory": sb.Solid.theory(multiplier), "experiments": sb.Solid(bonus="theorem")}
     results = sb.simulate(problem, policies, horizon=n, runs=runs, seed=0, jobs=1)
     cells = []
@@ -66,11 +66,11 @@ def measured(problem, n, runs):
 
 def turning_points(problem):
     """Where each bound first says something, and where that of Theorem 1 begins to grow with log n."""
-    multiplier = 2 * problem.B * problem.L * sb.pure_exploration(problem, tol=1e-4).upper
-    zero = first_power(lambda n: not sb.worst_case_bound(problem, n, 0.0).vacuous)
-    second = first_power(lambda n: not sb.worst_case_bound(problem, n, multiplier).vacuous)
-    first = first_power(lambda n: not sb.regret_bound(problem, n).vacuous)
-    settled = first_power(lambda n: sb.regret_bound(problem, n).exploring < n)
+    multiplier = 2 * problem.B * problem.L * sb.bounds.pure_exploration(problem, tol=1e-4).upper
+    zero = first_power(lambda n: not sb.bounds.worst_case_bound(problem, n, 0.0).vacuous)
+    second = first_power(lambda n: not sb.bounds.worst_case_bound(problem, n, multiplier).vacuous)
+    first = first_power(lambda n: not sb.bounds.regret_bound(problem, n).vacuous)
+    settled = first_power(lambda n: sb.bounds.regret_bound(problem, n).exploring < n)
     return [zero, second, first, settled]
 
 
@@ -111,7 +111,7 @@ def main():
     (TABLES / "theorems-from.md").write_text(table(heads, rows), encoding="utf-8")
     rows = []
     for name, problem in PROBLEMS.items():
-        terms = sb.regret_bound(problem, 1e6).terms
+        terms = sb.bounds.regret_bound(problem, 1e6).terms
         rows.append([name, *(short(value) for value in terms.values())])
     (TABLES / "theorems-terms.md").write_text(
         table(["n = 10⁶", *(term.replace("*", r"\*") for term in terms)], rows), encoding="utf-8"

@@ -7,10 +7,9 @@ import math
 
 import numpy as np
 
-import solid_bandits as sb
-from solid_bandits._compile import compiled_for, jit_apart
+from solid_bandits._internal.compiling import compiled_for, jit_apart
+from solid_bandits.core.randomness import ENVIRONMENT, POLICY, make_rng, normal, uniform
 from solid_bandits.policies.contract import act, start, update
-from solid_bandits.stream import ENVIRONMENT, POLICY, make_stream, normal, uniform
 
 KINDS = {"gaussian": 0, "binary": 1, "student": 2}
 
@@ -37,23 +36,18 @@ def _played(agent, features, means, gaps, edges, available, noise_std, kind, hor
             else:
                 high = middle
         arms = features[low]
-        arm, _ = act(agent, low, arms, available)
+        arm, _ = act(agent, low, arms, available, None)
         mean = means[low, arm]
         reward = (1.0 if noise < mean else 0.0) if kind == 1 else mean + noise
-        update(agent, low, arm, arms[arm], reward)
+        update(agent, low, arm, arms[arm], reward, 0)
         regret += gaps[low, arm]
     return regret
 
 
 def final_regret(problem, policy, horizon, seed, run, rewards, tell_noise):
     """Regret at the end of one run."""
-    setting, stream = problem.setting(horizon, tell_noise), make_stream(seed, run, POLICY)
-    if isinstance(
-        policy, sb.RandUCB
-    ):  # the contract refuses a candidate's whole numbers as those of a stranger
-        agent = policy.start(setting, stream)
-    else:
-        agent = start(policy, setting, problem.table, stream)
+    setting, rng = problem.setting(horizon, tell_noise), make_rng(seed, run, POLICY)
+    agent = start(policy, setting, problem.table, rng)
     arguments = (
         agent,
         problem.features,
@@ -64,6 +58,6 @@ def final_regret(problem, policy, horizon, seed, run, rewards, tell_noise):
         problem.noise_std,
         KINDS[rewards],
         horizon,
-        make_stream(seed, run, ENVIRONMENT),
+        make_rng(seed, run, ENVIRONMENT),
     )
     return compiled_for(_played, *arguments)(*arguments)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import solid_bandits as sb
 from solid_bandits.estimation.evidence import Search
-from solid_bandits.estimation.ridges import EvidenceRidge
 from solid_bandits.policies.contract import Policy
 
 LINTS = "LinTS (told sigma)"
@@ -23,11 +22,11 @@ class Tried(sb.RandUCB):
     first: int = 1
     caution: float = 0.0
 
-    def start(self, setting, stream):
-        """An agent with this search."""
-        agent = super().start(setting, stream)
+    def make_regression(self, setting, norms=False, relative=False):
+        """A regression with this search."""
+        regression = super().make_regression(setting, norms, relative)
         search = Search(float(self.start_ridge), int(self.rounds), int(self.first), float(self.caution))
-        return agent._replace(params=agent.params._replace(ridge=EvidenceRidge(search)))
+        return regression._replace(params=regression.params._replace(search=search))
 
 
 class Player(NamedTuple):
@@ -51,10 +50,10 @@ COMPARED = {
     CONTROL: lambda family, problem: Player(sb.LinTS(ridge="evidence"), False),
     "VIDS": lambda family, problem: Player(sb.VIDS(), False),
     "LinUCB (tuned)": lambda family, problem: Player(CHOSEN_LINUCB, True),
-    "LinUCB": lambda family, problem: Player(sb.LinUCB(), True),
+    "LinUCB": lambda family, problem: Player(sb.LinUCB(radius="paper"), True),
     "Greedy": lambda family, problem: Player(sb.Greedy(), True),
     "SOLID": lambda family, problem: Player(solid(family, problem), True),
-    "AO-IDS": lambda family, problem: Player(sb.AOIDS(), True),
+    "AO-IDS": lambda family, problem: Player(sb.rivals.AOIDS(), True),
 }
 """Label -> from family and problem to a player. 0/1 rewards: who is told σ is told the largest, 0.5."""
 

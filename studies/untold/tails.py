@@ -6,7 +6,7 @@ Usage: python studies/untold/tails.py   (some minutes on two cores; prints the t
 from sides import SECOND_HELD_OUT
 
 import solid_bandits as sb
-from solid_bandits.summary import Summary
+from solid_bandits.simulation.summary import Summary
 
 RUNS, HORIZON, SEED = 100_000, 10_000, 35
 PLAYED = {"LinTS, told σ": (sb.LinTS(), True), "RandUCB, told nothing": (sb.RandUCB(), False)}

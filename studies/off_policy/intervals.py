@@ -1,6 +1,6 @@
 """How often intervals hold the value of a policy, on logs of policies that learn. Truth by enumeration.
 
-    python studies/off_policy/coverage.py --logs 1000 --steps 2000
+    python studies/off_policy/intervals.py --logs 1000 --steps 2000
 
 Ten contexts of four arms in R^4, rewards 0 or 1 with linear means from 0.15 to 0.85, drawn once. Loggers learn, with a
 floor of 0.05. Three targets: uniform; greedy by the true θ*; and a softmax by another θ.
@@ -14,14 +14,15 @@ import time
 import numpy as np
 
 import solid_bandits as sb
-from solid_bandits import agent_kernels
-from solid_bandits._compile import jit_allocating
+from solid_bandits._internal.compiling import jit_allocating
+from solid_bandits.core import agent_kernels
+from solid_bandits.core.randomness import ENVIRONMENT, make_rng, uniform
 from solid_bandits.ope import adaptive, anytime, estimators
 from solid_bandits.ope.models import as_model
 from solid_bandits.ope.rows import Rows
+from solid_bandits.ope.targets import Target
 from solid_bandits.ope.terms import collect
 from solid_bandits.policies import contract
-from solid_bandits.stream import ENVIRONMENT, make_stream, uniform
 
 CONTEXTS, ARMS, DIM = 10, 4, 4
 LOGGERS = {
@@ -33,29 +34,33 @@ LEVEL = 0.95
 
 
 @jit_allocating
-def play(held, features, means, certain, floor, stream, world, context, arm, reward, probabilities):
-    """One log, row by row."""
+def play(held, features, means, noise, floor, rng, world, context, arm, reward, probabilities):
+    """One log, row by row: rewards are mean + noise, or 0 or 1 where there is no noise."""
     mask = np.ones(features.shape[1], dtype=np.bool_)
     for t in range(context.shape[0]):
         x = int(uniform(world) * features.shape[0])
-        a, _, _ = agent_kernels.decide(held, 0, features[x], mask, probabilities[t], certain, floor, stream)
-        context[t], arm[t], reward[t] = x, a, 1.0 if uniform(world) < means[x, a] else 0.0
-        contract.update(held.agent, 0, a, features[x, a], reward[t])
+        a, _ = agent_kernels.decide(held, 0, features[x], mask, probabilities[t], floor, rng)
+        context[t], arm[t] = x, a
+        if noise.shape[0] > 0:
+            reward[t] = means[x, a] + noise[t]
+        else:
+            reward[t] = 1.0 if uniform(world) < means[x, a] else 0.0
+        contract.update(held.agent, 0, a, features[x, a], reward[t], 0)
 
 
-def problem():
-    """Features, mean rewards and the targets' probabilities."""
+def problem(arms=ARMS, rate=0.5):
+    """Features, mean rewards around a rate, from 0.3 to 1.7 times it, and the targets' probabilities."""
     rng = np.random.default_rng(2026)
-    features = rng.normal(size=(CONTEXTS, ARMS, DIM)) / math.sqrt(DIM)
+    features = rng.normal(size=(CONTEXTS, arms, DIM)) / math.sqrt(DIM)
     theta = rng.normal(size=DIM)
     means = features @ theta
     centre, scale = means.mean(), 0.35 / np.abs(means - means.mean()).max()
-    means = 0.5 + scale * (means - centre)  # linear in [features, 1]
-    features = np.concatenate([features, np.ones((CONTEXTS, ARMS, 1))], axis=2)
+    means = 2 * rate * (0.5 + scale * (means - centre))  # linear in [features, 1]
+    features = np.concatenate([features, np.ones((CONTEXTS, arms, 1))], axis=2)
     other = features[..., :DIM] @ rng.normal(size=DIM) * 2
     soft = np.exp(other) / np.exp(other).sum(axis=1, keepdims=True)
-    best = np.eye(ARMS)[means.argmax(axis=1)]
-    targets = {"uniform": np.full((CONTEXTS, ARMS), 1 / ARMS), "greedy": best, "softmax": soft}
+    best = np.eye(arms)[means.argmax(axis=1)]
+    targets = {"uniform": np.full((CONTEXTS, arms), 1 / arms), "greedy": best, "softmax": soft}
     return features, means, targets
 
 
@@ -72,20 +77,36 @@ class Blocks:
         yield self.rows
 
 
-def one_log(policy, features, means, steps, seed, floor):
+def one_log(policy, features, means, steps, seed, floor, noise_std=0.5, noise=None):
     """The contexts and rows of one log."""
-    agent = sb.Agent(policy, dim=features.shape[2], noise_std=0.5, seed=seed, floor=floor, probabilities=True)
+    arms = features.shape[1]
+    agent = sb.Agent(
+        policy, dim=features.shape[2], noise_std=noise_std, seed=seed, floor=floor, probabilities=True
+    )
     context, arm = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
-    reward, probabilities = np.zeros(steps), np.zeros((steps, ARMS))
-    world = make_stream(seed, 1, ENVIRONMENT)
-    play(agent._held, features, means, *agent._mixing, world, context, arm, reward, probabilities)
+    reward, probabilities = np.zeros(steps), np.zeros((steps, arms))
+    world = make_rng(seed, 1, ENVIRONMENT)
+    added = np.zeros(0) if noise is None else noise
+    play(
+        agent._held,
+        features,
+        means,
+        added,
+        agent.floor,
+        agent._floor_rng,
+        world,
+        context,
+        arm,
+        reward,
+        probabilities,
+    )
     every = np.arange(steps)
     return context, Rows(
         where=every,
-        names=[str(a) for a in range(ARMS)],
-        codes=np.tile(np.arange(ARMS), (steps, 1)),
-        counts=np.full(steps, ARMS),
-        mask=np.ones((steps, ARMS), dtype=bool),
+        names=[str(a) for a in range(arms)],
+        codes=np.tile(np.arange(arms), (steps, 1)),
+        counts=np.full(steps, arms),
+        mask=np.ones((steps, arms), dtype=bool),
         place=arm,
         propensity=probabilities[every, arm],
         probabilities=probabilities,
@@ -119,11 +140,12 @@ def main():
         found = {(target, method): [] for target in targets for method in METHODS}
         for seed in range(given.logs):
             context, rows = one_log(policy, features, means, given.steps, seed, given.floor)
-            for target, probabilities in targets.items():
-                played = probabilities[context]
-                terms = collect(
-                    Blocks(rows), lambda _, played=played: played, as_model("linear"), (0.0, 1.0), True
-                ).terms
+            asked = {
+                target: Target(lambda _, played=chosen[context]: played) for target, chosen in targets.items()
+            }
+            collected = collect(Blocks(rows), asked, as_model("linear"), (0.0, 1.0), True)
+            for target in targets:
+                terms = collected[target].terms
                 for method, estimate in METHODS.items():
                     found[target, method].append(estimate(terms)[:3])
         for (target, method), values in found.items():
