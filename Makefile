@@ -13,16 +13,23 @@
 # make pages   the latter alone, from results that are there (RESULTS=DIR)
 PYTHON ?= python3
 BIN := .venv/bin
-FAST := tests/simulation tests/statistics tests/linalg tests/live tests/logs tests/report tests/cli/test_commands.py \
-    tests/cli/test_report_any.py $(patsubst %,tests/test_%.py,bar check extras imports platforms results results_shown words)
-COVERED := tests/linalg tests/logs tests/statistics
+LINT := .venv-lint/bin
+FAST := tests/simulation tests/statistics tests/live tests/logs tests/report tests/cli/test_commands.py \
+    tests/cli/test_report_any.py $(patsubst %,tests/estimation/test_%.py,gram triangular vectors) \
+    $(patsubst %,tests/internal/test_%.py,bar check words) $(patsubst %,tests/test_%.py,extras imports platforms)
+COVERED := $(patsubst %,tests/estimation/test_%.py,gram triangular vectors) tests/logs tests/statistics
 RESULTS ?= reproduction/paper
+
+define NEW_ENOUGH
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "Python 3.11 or newer is needed; name one with make PYTHON=python3.12 ..."; exit 1; }
+endef
 
 .PHONY: demo service-demo check test coverage lint format docs bench bench-peers bench-streams attack reproduction pages clean
 
 demo: .venv/run
 	rm -rf demo
-	$(BIN)/solid-bandits compare toy --policy solid --policy randucb --policy linucb --policy lints-paper --policy lints \
+	$(BIN)/solid-bandits compare toy --policy solid --policy randucb --policy linucb-paper --policy lints-paper --policy lints \
 	    --policy greedy --horizon 50000 --runs 100 --seed 0 --out demo
 	@echo "open demo/report.html in a browser, or look at demo/regret.png"
 
@@ -43,14 +50,14 @@ coverage: .venv/test
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(COVERED) \
 	    --cov=solid_bandits --cov-append --cov-report=term:skip-covered --cov-report=html:.coverage-html
 
-lint: .venv/lint
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+lint: .venv-lint/ready
+	$(LINT)/ruff format --check .
+	$(LINT)/ruff check .
+	$(LINT)/mypy
 
-format: .venv/lint
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+format: .venv-lint/ready
+	$(LINT)/ruff check --fix .
+	$(LINT)/ruff format .
 
 docs: .venv/docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
@@ -68,7 +75,10 @@ attack: .venv/test
 	$(BIN)/python attacks/races.py
 	$(BIN)/python attacks/homeless.py
 	$(BIN)/python attacks/kills.py
+	$(BIN)/python attacks/store.py
 	$(BIN)/python attacks/service.py
+	$(BIN)/python attacks/service_connections.py
+	$(BIN)/python attacks/service_fairness.py
 	$(BIN)/python attacks/service_nodes.py
 
 bench-peers: .venv-peers/ready
@@ -93,18 +103,26 @@ pages: .venv/run
 	rm -rf docs/figures
 	cp -r $(RESULTS)/figures docs/figures
 	$(BIN)/python studies/jester/judge.py
+	$(BIN)/python studies/optimism/table.py
+	$(BIN)/python studies/optimism/figure.py
 	$(BIN)/python studies/jester/page.py $(RESULTS)
 	$(BIN)/python studies/asymptotics/inside.py $(RESULTS)
 	$(BIN)/python studies/shrink.py docs/figures docs/_static/jester-full.png docs/_static/asymptotics-inside.png
 
 clean:
-	rm -rf .venv .venv-peers .coverage .coverage-html demo docs/_build
+	rm -rf .venv .venv-lint .venv-peers .coverage .coverage-html demo docs/_build
 	find src -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	    || { echo "Python 3.11 or newer is needed; name one with make PYTHON=python3.12 ..."; exit 1; }
+	$(NEW_ENOUGH)
 	$(PYTHON) -m venv .venv
+	@touch $@
+
+# Exactly these versions of the tools and of the types they read.
+.venv-lint/ready: .ci/lint.txt
+	$(NEW_ENOUGH)
+	$(PYTHON) -m venv .venv-lint
+	$(LINT)/python -m pip install --quiet --disable-pip-version-check --no-deps -r .ci/lint.txt
 	@touch $@
 
 # One stamp per set of requirements, so that the demo does not wait for what only tests need.

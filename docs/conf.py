@@ -12,7 +12,7 @@ author = "The solid-bandits developers"
 copyright = "2026, the solid-bandits developers"
 version = release = solid_bandits.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "policy_lists"]
 exclude_patterns = ["_build", "_tables", "_extensions"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
