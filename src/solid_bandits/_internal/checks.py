@@ -36,7 +36,7 @@ class ArgumentError(ValueError):
 
 
 def short(value: object) -> str:
-    """A value in a few words and one line."""
+    """Return a value in a few words and one line."""
     return " ".join(_repr(value).split())
 
 
@@ -124,7 +124,7 @@ def integer(name: str, value: int, *, least: int, most: int = LARGEST_INTEGER) -
 
 
 def whole(value: object) -> int | None:
-    """A whole number as an int, compared as one: what a class of its own says of itself counts for nothing."""
+    """Return a whole number as an int, compared as one: what a class of its own says of itself counts for nothing."""
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer):
         return None
     return int.__int__(operator.index(value))
@@ -158,7 +158,7 @@ def choice(name: str, value: str, options: Iterable[str]) -> str:
 
 
 def must_be_one_of(value: object, known: list[str]) -> str:
-    """The complaint about a value that is none of those known; it suggests the nearest one."""
+    """Return the complaint about a value that is none of those known; it suggests the nearest one."""
     near = get_close_matches(value, known, n=1) if isinstance(value, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"must be one of {', '.join(known)}, got {short(value)}{hint}"

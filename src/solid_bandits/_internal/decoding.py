@@ -48,7 +48,7 @@ def _of_numpy(value: Any) -> Any:
 
 
 def _to_numpy(kind: Any, value: Any) -> Any:
-    """Lists of numbers as the array that a class declares; null among floats is NaN."""
+    """Return lists of numbers as the array that a class declares; null among floats is NaN."""
     dtype = kind.__args__[1].__args__[0]
     number: Any = float | None if dtype is np.float64 else Integer
     nested = isinstance(value, list) and value and isinstance(value[0], list)

@@ -58,7 +58,7 @@ class StoreError(ValueError):
 
 
 def path_of(name: str, value: object) -> Path:
-    """An argument that names a file or a directory."""
+    """Return an argument that names a file or a directory."""
     if not isinstance(value, str | os.PathLike):
         raise ValueError(f"{name} must be a path, got {' '.join(short(value).split())}")
     try:
@@ -168,7 +168,7 @@ def read_bytes(path: Path, limit: int = LARGEST_FILE) -> bytes:
 
 
 def size(count: int) -> str:
-    """A number of bytes in words: 100 MiB."""
+    """Return a number of bytes in words: 100 MiB."""
     units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
     place = min(int(math.log2(max(count, 1)) // 10), len(units) - 1)
     return f"{count / 1024**place:.3g} {units[place]}"
@@ -187,7 +187,7 @@ def read_json(path: Path, kind: type[T]) -> T:
 def read_archive(
     content: bytes, names: Mapping[str, str], limit: int = LARGEST_FILE
 ) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file's bytes: those in `names`, each with the kinds of dtype that it may have.
+    """Return the arrays of an .npz file's bytes: those in `names`, each with the kinds of dtype that it may have.
 
     Names, sizes and headers are checked before memory is taken for what they promise. An ArchiveError says what is
     wrong with names or sizes; any other ValueError is of a damaged file.
@@ -259,5 +259,5 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    """An error in one line."""
+    """Return an error in one line."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__

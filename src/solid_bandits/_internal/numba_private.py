@@ -79,7 +79,7 @@ if MISSING:
 
 
 def _inlined_only() -> type[Any]:
-    """A compiler that stops at LLVM's intermediate code, which callers take in, optimise and compile.
+    """Return a compiler that stops at LLVM's intermediate code, which callers take in, optimise and compile.
 
     Numba optimises every function and turns it into machine code, also those that are inlined wherever they are
     called. With a dozen levels of calls the innermost code is compiled a dozen times: more than half of SOLID's time.
@@ -168,7 +168,7 @@ def spare_counts(dispatcher: Any) -> None:
 
 
 def _makes_numbers_only(result: Any) -> bool:
-    """Whether a compiled function returns numbers, and all it does gives numbers, or views of what it was given."""
+    """Return whether a compiled function returns numbers, and all it does gives numbers, or views of what it was given."""
     from numba.core import ir
 
     for done, signature in result.type_annotation.calltypes.items():
@@ -186,7 +186,7 @@ def _makes_numbers_only(result: Any) -> bool:
 
 
 def _is_choice(index: Any) -> bool:
-    """Whether an index gives a new array: one of the entries that another array names."""
+    """Return whether an index gives a new array: one of the entries that another array names."""
     if isinstance(index, types.BaseTuple):
         return any(_is_choice(one) for one in index)  # type: ignore[attr-defined]
     return isinstance(index, types.Array)

@@ -90,7 +90,7 @@ class Parameter(NamedTuple):
 
 
 def parameter(default: Any = MISSING, *, choices: Iterable[str] = (), **limits: Any) -> Any:
-    """A field of a frozen dataclass that says what its values may be; `limits` are the arguments of `Constraint`.
+    """Return a field of a frozen dataclass that says what its values may be; `limits` are the arguments of `Constraint`.
 
     Its kind is that of the default where the default is an integer or a truth value, and else a number.
 
@@ -111,7 +111,7 @@ def parameter(default: Any = MISSING, *, choices: Iterable[str] = (), **limits: 
 
 
 def parameters_of(owner: Any) -> list[Parameter]:
-    """The declared parameters of a class, with their defaults, or of an object, with its values.
+    """Return the declared parameters of a class, with their defaults, or of an object, with its values.
 
     Those that go by name alone, which a class may have from its base, come last.
     """

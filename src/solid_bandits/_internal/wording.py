@@ -19,7 +19,7 @@ _MOST_DECIMALS = 8
 
 
 def number(value: float | None, figures: int = FIGURES, sign: str = "") -> str:
-    """A number with so many significant figures, all digits before the point, and no exponent unless it is extreme.
+    """Return a number with so many significant figures, all digits before the point, and no exponent unless it is extreme.
 
     Example:
         >>> [number(value) for value in (0.5, 12.345, 123456.7, 2e12, -3e-7, None)]
@@ -35,7 +35,7 @@ def number(value: float | None, figures: int = FIGURES, sign: str = "") -> str:
 
 
 def fixed(value: float | None, places: int, sign: str = "") -> str:
-    """A number with so many decimals, for numbers that are to be compared with each other."""
+    """Return a number with so many decimals, for numbers that are to be compared with each other."""
     if value is None or not math.isfinite(value):
         return ABSENT
     # What rounds to 0 has no sign of its own.
@@ -43,7 +43,7 @@ def fixed(value: float | None, places: int, sign: str = "") -> str:
 
 
 def given(value: float, figures: int = 6) -> str:
-    """A number that somebody chose, as short as it can be said: no figure is added to it.
+    """Return a number that somebody chose, as short as it can be said: no figure is added to it.
 
     Example:
         >>> [given(value) for value in (1.0, 0.95, 0.1)]
@@ -53,7 +53,7 @@ def given(value: float, figures: int = 6) -> str:
 
 
 def decimals(size: float, figures: int) -> int:
-    """The decimals that show so many figures of a number of this size."""
+    """Return the decimals that show so many figures of a number of this size."""
     rounded = abs(float(f"{size:.{figures - 1}e}"))  # 0.9999 is as large as 1
     if rounded == 0:
         return 0
@@ -63,7 +63,7 @@ def decimals(size: float, figures: int) -> int:
 def measured(
     value: float | None, half_width: float | None, sign: str = "", figures: int = INTERVAL_FIGURES
 ) -> str:
-    """A number to the decimals that so many figures of its interval's half-width have; as `number` without one."""
+    """Return a number to the decimals that so many figures of its interval's half-width have; as `number` without one."""
     places = _places(half_width, figures)
     if value is None or places is None or abs(value) >= _LARGE:
         return number(value, sign=sign)
@@ -71,7 +71,7 @@ def measured(
 
 
 def plus_minus(value: float | None, half_width: float | None, sign: str = "", space: str = " ") -> str:
-    """A mean and its half-width to the same decimals, such as "26.8 ± 4.3"; the mean alone where that is all."""
+    """Return a mean and its half-width to the same decimals, such as "26.8 ± 4.3"; the mean alone where that is all."""
     mean = measured(value, half_width, sign)
     if value is None or not math.isfinite(value) or half_width is None or not math.isfinite(half_width):
         return mean
@@ -81,7 +81,7 @@ def plus_minus(value: float | None, half_width: float | None, sign: str = "", sp
 
 
 def ends(low: float | None, high: float | None, figures: int = INTERVAL_FIGURES, space: str = " ") -> str:
-    """An interval, such as "[22.5, 31.1]", to the decimals that so many figures of its half-width have."""
+    """Return an interval, such as "[22.5, 31.1]", to the decimals that so many figures of its half-width have."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return ABSENT
     half_width = (high - low) / 2
@@ -99,7 +99,7 @@ def bracket(lower: float, upper: float) -> str:
 
 
 def _places(half_width: float | None, figures: int) -> int | None:
-    """The decimals that a half-width asks for; None where it says nothing."""
+    """Return the decimals that a half-width asks for; None where it says nothing."""
     if half_width is None or not 1e-6 <= half_width < _LARGE:
         return None
     return decimals(half_width, figures)
@@ -110,7 +110,7 @@ def _typeset(text: str) -> str:
 
 
 def duration(seconds: float | None, figures: int = 2) -> str:
-    """A time in the unit that suits it.
+    """Return a time in the unit that suits it.
 
     Example:
         >>> [duration(seconds) for seconds in (3.2e-7, 0.0123, 4.56, 75, 600, 7260)]

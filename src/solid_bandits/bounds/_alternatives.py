@@ -1,22 +1,23 @@
-"""The closest alternatives: how much information an allocation gives against each pair, for all pairs at once."""
+"""Closest alternatives: the information that an allocation gives against each pair, for all pairs at once."""
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from solid_bandits._internal.types import Floats
 
-# Least pivot of a Cholesky factorisation relative to the diagonal entry it comes from, and least eigenvalue relative
-# to the largest: below lies rounding noise.
+# Smallest accepted ratio of a Cholesky pivot to its diagonal entry, and of the smallest eigenvalue to the largest.
+# Anything below is rounding noise.
 _FLOOR = 1e-15
-# The multiplier of a ball is looked for in these multiples of the largest eigenvalue.
+# Search range for the multiplier of a ball, in multiples of the largest eigenvalue.
 _LEAST_MULTIPLIER, _LARGEST_MULTIPLIER = np.exp(-80.0), np.exp(60.0)
-# Newton steps towards it: seldom more than ten; bisection alone would do with so many.
+# Largest number of Newton steps towards that multiplier. More than ten are seldom needed; bisection alone would also
+# finish within this many.
 _MULTIPLIER_STEPS = 100
 _EPS = float(np.finfo(np.float64).eps)
 
 
 def unbounded(u: Floats, v: Floats, matrix: Floats) -> tuple[Floats, Floats, Floats]:
-    """Information against each pair when θ' is any vector.
+    """Return the information against each pair when θ' is any vector.
 
     With M = matrix = Σ_i y_i u_i u_iᵀ = L Lᵀ, the closest alternative of pair j is
 
@@ -39,12 +40,14 @@ def unbounded(u: Floats, v: Floats, matrix: Floats) -> tuple[Floats, Floats, Flo
 
 
 def row_products(first: Floats, second: Floats) -> Floats:
-    """The inner product of each row of one table with the same row of another."""
+    """Return the inner product of each row of one table with the same row of another."""
     return np.vecdot(first, second)
 
 
 def inverse_factor(matrix: Floats) -> Floats:
-    """L⁻ᵀ with matrix = L Lᵀ; pivots lost to rounding are lifted, where a library's factorisation would fail."""
+    """Return L⁻ᵀ with matrix = L Lᵀ; pivots lost to rounding are raised, where a library's factorisation would
+    fail.
+    """
     upper, failed = dpotrf(matrix.T)
     if failed or (upper.diagonal() ** 2 < _FLOOR * matrix.diagonal()).any():
         upper = _lifted_cholesky(matrix).T
@@ -55,7 +58,8 @@ def _lifted_cholesky(matrix: Floats) -> Floats:
     factor = np.zeros_like(matrix)
     for j in range(len(matrix)):
         column = matrix[j:, j] - factor[j:, :j] @ factor[j, :j]
-        # Relative to its own entry: rounding errors of a row are, however different the scales of the rows.
+        # The tolerance is relative to the row's own entry because its rounding errors are, whatever the scales of the
+        # rows.
         root = np.sqrt(max(column[0], _FLOOR * matrix[j, j], 1e-300))
         factor[j:, j] = column / root
         factor[j, j] = root
@@ -65,7 +69,7 @@ def _lifted_cholesky(matrix: Floats) -> Floats:
 def bounded(
     v: Floats, matrix: Floats, theta: Floats, radius: float
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Information against each pair when θ' lies in a ball: ‖theta - β‖ <= radius.
+    """Return the information against each pair when θ' lies in a ball: ‖theta - β‖ <= radius.
 
     Returns:
         I, shape (pairs,); multipliers of the ball, 0 where it does not bind, shape (pairs,); the β_j in the eigenbasis
@@ -73,21 +77,22 @@ def bounded(
 
     """
     eigenvalues, basis = np.linalg.eigh(matrix)
-    # Rounding may leave those of a singular M at zero or below.
+    # Rounding may push the eigenvalues of a singular M to zero or below.
     eigenvalues = np.maximum(eigenvalues, _FLOOR * max(eigenvalues[-1], 1e-300))
     kappa, betas = _ball_multipliers(v @ basis, theta @ basis, eigenvalues, radius)
     return (betas * betas) @ eigenvalues, kappa, betas, eigenvalues, basis
 
 
 def _ball_multipliers(v: Floats, theta: Floats, eigenvalues: Floats, radius: float) -> tuple[Floats, Floats]:
-    """Closest alternatives inside a ball, in the eigenbasis of M: a one-dimensional dual search for each pair.
+    """Return the closest alternatives inside a ball, in the eigenbasis of M, by a one-dimensional dual search per
+    pair.
 
     min βᵀMβ s.t. vᵀβ >= 1 and ‖θ - β‖ <= R. With a multiplier κ >= 0 for the ball and A = M + κI, stationarity
-    gives β(κ) = A⁻¹(κθ + τv) with τ chosen so that vᵀβ = 1 (the half-space is always active: without it β = 0
-    would do). θ - β(κ) has a part along v that vᵀβ = 1 fixes; the rest, q(κ), is what a trust-region step is, and
-    1 / ‖q(κ)‖ is concave and nearly linear in κ: Newton's method goes up from κ = 0 to where ‖θ - β(κ)‖ = R in a few
-    steps. Each is kept between the multipliers known to be too small and too large, and replaced by a bisection of
-    the logarithm where rounding leads it out.
+    gives β(κ) = A⁻¹(κθ + τv) with τ chosen so that vᵀβ = 1 (the half-space is always active: without it, β = 0
+    would be optimal). The part of θ - β(κ) along v is fixed by vᵀβ = 1; the rest, q(κ), behaves like a trust-region
+    step: 1 / ‖q(κ)‖ is concave and nearly linear in κ, so Newton's method climbs from κ = 0 to where ‖θ - β(κ)‖ = R
+    in a few steps. Each iterate is kept between multipliers known to be too small and too large, and is replaced by a
+    bisection of the logarithm where rounding takes it outside.
 
     Args:
         v: normals, shape (pairs, k), in the eigenbasis.
@@ -117,7 +122,7 @@ def _ball_multipliers(v: Floats, theta: Floats, eigenvalues: Floats, radius: flo
         free = theta - beta - fixed
         square = row_products(free, free)
         size = np.sqrt(square)
-        # -½ d‖q‖²/dκ = qᵀA⁻¹q less its part along v, subtracted as vectors: the difference of squares may cancel.
+        # -½ d‖q‖²/dκ = qᵀA⁻¹q less its part along v, subtracted as vectors because a difference of squares may cancel.
         root = 1.0 / np.sqrt(eigenvalues + kappa[:, None])
         normal = v * root
         free *= root
@@ -138,7 +143,7 @@ def _ball_multipliers(v: Floats, theta: Floats, eigenvalues: Floats, radius: flo
 
 
 def _ball_points(kappa: Floats, v: Floats, theta: Floats, eigenvalues: Floats) -> Floats:
-    """β(κ) of each pair."""
+    """Return β(κ) for each pair."""
     weights = 1.0 / (eigenvalues + kappa[:, None])
     scaled = v * weights
     tau = (1.0 - kappa * (scaled @ theta)) / row_products(scaled, v)
@@ -148,7 +153,7 @@ def _ball_points(kappa: Floats, v: Floats, theta: Floats, eigenvalues: Floats) -
 def curvature_factor(
     v: Floats, theta: Floats, eigenvalues: Floats, kappa: Floats, betas: Floats, u: Floats, along: Floats
 ) -> Floats:
-    """A matrix X with -Σ_j ∇²I_j = 2 X Xᵀ over pairs whose ball binds.
+    """Return a matrix X with -Σ_j ∇²I_j = 2 X Xᵀ over the pairs whose ball binds.
 
     Differentiating the two active constraints (vᵀβ = 1, ‖θ - β‖ = R), dβ = -Π dM β with
     Π = A⁻¹ - A⁻¹N(NᵀA⁻¹N)⁻¹NᵀA⁻¹ and N = [v, θ - β]; hence ∂²I/∂y_i∂y_l = -2 (u_iᵀβ)(u_lᵀβ) u_iᵀΠu_l.

@@ -1,6 +1,6 @@
-"""The arithmetic of the certificate, every rounding error bounded; it shares nothing with the solver.
+"""Arithmetic of the certificate, with every rounding error bounded; it shares no code with the solver.
 
-The analysis is in docs/lower-bound.md, "What rounding can do".
+The analysis is in docs/lower-bound.md, under "What rounding can do".
 """
 
 from typing import NamedTuple
@@ -16,21 +16,21 @@ from solid_bandits.bounds._rounding import EPS, TINY, norms, upto
 def confusion(
     spread: Floats, sizes: Floats, pulls: Floats, targets: Floats, widths: Floats, blur: Floats, fine: float
 ) -> Floats:
-    """Upper bounds on ‖v_j‖² in the norm of M⁻¹, M = Σ pulls u uᵀ: infinite where M is not proven to be definite.
+    """Return upper bounds on ‖v_j‖² in the norm of M⁻¹, M = Σ pulls u uᵀ; infinite where M is not proven definite.
 
     With R of √pulls u = QR and X = R⁻¹ as computed, W = √pulls u X is nearly orthonormal: if ‖WᵀW - 1‖ <= f < 1 then
-    ‖v‖² in the norm of M⁻¹ is at most ‖vᵀX‖² / (1 - f), whatever X is. Where that costs more than `fine`, each pair is
-    looked at with its own β = X Xᵀv: vᵀM⁻¹v = 2vᵀβ - βᵀMβ + ‖v - Mβ‖² in the same norm, where the last is of second
+    ‖v‖² in the norm of M⁻¹ is at most ‖vᵀX‖² / (1 - f), whatever X is. Where that loses more than `fine`, each pair is
+    bounded with its own β = X Xᵀv: vᵀM⁻¹v = 2vᵀβ - βᵀMβ + ‖v - Mβ‖² in the same norm, whose last term is of second
     order.
 
     Args:
         spread: u, as computed, shape (variables, k).
-        sizes: of the features they come from, shape (variables,).
-        pulls: of each, >= 0, shape (variables,).
+        sizes: norms of the features they come from, shape (variables,).
+        pulls: pulls of each variable, >= 0, shape (variables,).
         targets: v, as computed, shape (pairs, k).
-        widths: of the vectors they come from, shape (pairs,).
-        blur: coordinate c of every row of spread and targets is off by at most its size times blur_c.
-        fine: relative cost that is no reason to look closer.
+        widths: norms of the vectors they come from, shape (pairs,).
+        blur: coordinate c of every row of spread and targets has an error of at most its size times blur_c.
+        fine: relative loss that is accepted without the closer bound.
 
     """
     k = spread.shape[1]
@@ -44,12 +44,12 @@ def confusion(
     factor = np.asarray(np.linalg.qr(rows, mode="r"))
     if not np.isfinite(factor).all() or np.abs(factor.diagonal()).min() == 0:
         return nothing
-    # Elimination finds nothing to eliminate in an upper triangle: this is back substitution.
+    # The matrix is upper triangular, so LU elimination leaves it as it is and this is a back substitution.
     inverse = np.linalg.solve(factor, np.eye(k))
     w = rows @ inverse
     gram = w.T @ w
     deviation = float(np.linalg.norm(gram - np.eye(k))) + upto(len(used) + k, np.linalg.norm(w) ** 2)
-    # A row x with error e has (x + e)X instead: |eX| <= size blur |X|, and the product is rounded.
+    # A row x with error e becomes (x + e)X, where |eX| <= size blur |X|, and the product itself is rounded.
     error = float(norms((blur @ np.abs(inverse))[None])[0])
     rounding = upto(k, np.linalg.norm(inverse))
     mass = float(np.linalg.norm(rows))
@@ -77,7 +77,9 @@ def confusion(
 
 
 class Ball(NamedTuple):
-    """Alternatives with ‖θ'‖ <= bound, seen from θ: all in the frame's units, where features are of size 1."""
+    """Ball of alternatives ‖θ'‖ <= bound, relative to θ; all in the frame's units, in which features are of size
+    1.
+    """
 
     theta: Floats
     bound: float
@@ -85,7 +87,9 @@ class Ball(NamedTuple):
     """bound² - ‖θ‖², rounded from its exact value."""
 
     def excess(self, shifts: Floats, moved: Floats) -> Floats:
-        """At least ‖θ - t‖² - bound², t within `moved` of each row; <= 0 proves that an alternative counts."""
+        """Return an upper bound on ‖θ - t‖² - bound² for t within `moved` of each row; <= 0 proves that an
+        alternative counts.
+        """
         lengths, size = norms(shifts), float(norms(self.theta[None])[0])
         inner = np.vecdot(shifts, shifts - 2 * self.theta)
         inner = inner + upto(len(self.theta), lengths * (lengths + 2 * size))
@@ -110,24 +114,25 @@ def ball_information(
     tau: Floats,
     shifts: Floats,
 ) -> Floats:
-    """Lower bounds on min Σ pulls (φᵀt)² over t orthogonal to the span with normalᵀt >= gap and ‖θ - t‖ <= bound.
+    """Return lower bounds on min Σ pulls (φᵀt)² over t orthogonal to the span, normalᵀt >= gap and ‖θ - t‖ <= bound.
 
     Weak duality, in the coordinates of the frame: for κ, τ >= 0 and any λ the Lagrangian
 
         L(t) = Σ pulls (φᵀt)² + κ(‖θ - t‖² - bound²) + 2τ(gap - normalᵀt) + 2λᵀ rows t
 
-    is a lower bound where t is feasible, and L(t) >= L(t̂) - ‖∇L(t̂)/2‖² / κ for any t̂. So nothing has to be trusted.
+    is a lower bound where t is feasible, and L(t) >= L(t̂) - ‖∇L(t̂)/2‖² / κ for any t̂. So no input needs to be
+    trusted.
 
     Args:
         table: φ, shape (variables, dim).
         sizes: their norms.
-        pulls: of each.
+        pulls: pulls of each variable.
         normals: φ* - φ, shape (pairs, dim).
-        gaps: of the pairs, rounded down.
+        gaps: gaps of the pairs, rounded down.
         ball: the ball.
-        span: of the optimal arms, or of nothing.
+        span: span of the optimal arms, possibly empty.
         kappa: multipliers of the ball, shape (pairs,).
-        tau: of the half-spaces, shape (pairs,).
+        tau: multipliers of the half-spaces, shape (pairs,).
         shifts: t̂, shape (pairs, dim).
 
     """
@@ -147,7 +152,7 @@ def ball_information(
     total = heavy * lengths + kappa * (lengths + theta_size) + tau * across + lam_size
     slope = norms(gradient) + upto(terms, total)
     squares = (seen * seen) @ weights
-    # Each (φᵀt)² is off by 2 |φᵀt| times the error of φᵀt, and that squared.
+    # The error of (φᵀt)² is at most 2 |φᵀt| times the error of φᵀt, plus that error squared.
     each = upto(dim, 1.0) * lengths
     rough = 2 * ((np.abs(seen) * weights) @ sizes[used]) * each + heavy * each**2
     inner = np.vecdot(shifts, shifts - 2 * ball.theta)
@@ -166,7 +171,7 @@ def ball_information(
 
 
 def furthest(normals: Floats, ball: Ball, span: Span, where: Coordinates, scale: float) -> Floats:
-    """Upper bounds on normalᵀt over t orthogonal to the span with ‖θ - t‖ <= bound.
+    """Return upper bounds on normalᵀt over t orthogonal to the span with ‖θ - t‖ <= bound.
 
     normalᵀt = wᵀt with w = normal + rowsᵀλ for any λ, so it is at most wᵀθ + ‖w‖ bound. The best w is the normal's
     part outside the span plus a multiple of θ's part inside.
@@ -186,10 +191,11 @@ def furthest(normals: Floats, ball: Ball, span: Span, where: Coordinates, scale:
 
 
 def multipliers(rows: Floats, v: Floats, theta: Floats, radius: float) -> tuple[Floats, Floats, Floats]:
-    """For min ‖rows β‖² s.t. vᵀβ >= 1, ‖θ - β‖ <= R: multipliers κ of the ball and τ of each row of v, and β(κ).
+    """Return multipliers and the minimiser of min ‖rows β‖² s.t. vᵀβ >= 1, ‖θ - β‖ <= R, for each row of v.
 
-    h(κ) = κ(‖θ‖² - R²) - κ²θᵀA⁻¹θ + max(0, 1 - κθᵀA⁻¹v)² / (vᵀA⁻¹v) with A = M + κI is concave in κ; its best
-    value is found by golden section in log κ. Nothing here is rounded with care: any multipliers prove something.
+    The result is κ (of the ball), τ (of the half-space) and β(κ). The dual
+    h(κ) = κ(‖θ‖² - R²) - κ²θᵀA⁻¹θ + max(0, 1 - κθᵀA⁻¹v)² / (vᵀA⁻¹v) with A = M + κI is concave in κ; its maximum is
+    found by golden section in log κ. Rounding is not controlled here: any multipliers prove a valid bound.
     """
     k = len(theta)
     factor = np.asarray(np.linalg.qr(rows, mode="r"))

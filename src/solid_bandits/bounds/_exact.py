@@ -1,8 +1,8 @@
-"""Ranks of tables of floats, decided in exact arithmetic.
+"""Ranks of floating-point tables, decided in exact arithmetic.
 
-Every float is an integer times a power of two. The rank of an integer table modulo a prime is at most its rank; a
-minor that vanishes modulo primes whose product exceeds what it can be (Hadamard's inequality) is zero. So one prime
-that finds a further pivot disproves `rank <= r`, and enough primes that find none prove it: no fraction is ever formed.
+Every float is an integer times a power of two. The rank of an integer table modulo a prime is at most its rank, and a
+minor that vanishes modulo primes whose product exceeds Hadamard's bound on it is zero. So one prime that yields
+another pivot disproves `rank <= r`, and enough primes that yield none prove it, without forming any fraction.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ _BITS_PER_PRIME = 30.9
 
 
 def rank_at_most(rows: Floats, rank: int) -> bool:
-    """Whether the table, taken as exact numbers, has at most this rank."""
+    """Return whether the table, taken as exact numbers, has rank at most `rank`."""
     table = rows[:, np.any(rows != 0, axis=0)]
     table = table[np.any(table != 0, axis=1)]
     if min(table.shape) <= rank:
@@ -33,18 +33,18 @@ def rank_at_most(rows: Floats, rank: int) -> bool:
 
 
 def _distinct(table: Floats) -> Floats:
-    """One row of those that are equal up to sign and a power of two; no row is zero."""
+    """Keep one of any rows that are equal up to sign and a power of two; no row is zero."""
     first = table[np.arange(len(table)), (table != 0).argmax(axis=1)]
     exponents = np.frexp(np.abs(table).max(axis=1))[1]
     scaled = np.ldexp(table, -exponents[:, None]) * np.sign(first)[:, None]
-    # Scaling is exact but for what underflows; then rows that differ might look alike.
+    # Scaling is exact except for underflow, after which rows that differ could look alike.
     if np.any((scaled == 0) != (table == 0)) or np.abs(scaled[scaled != 0]).min() < 1e-290:
         return table
     return np.asarray(table[np.unique(scaled, axis=0, return_index=True)[1]])
 
 
 def _integers(table: Floats) -> tuple[Ints, Ints, Floats]:
-    """Odd integers m and exponents e >= 0 with rows proportional to m 2^e, and the logarithms (base 2) of their norms.
+    """Return odd integers m and exponents e >= 0 with rows proportional to m 2^e, and log2 of their norms.
 
     Columns are scaled by powers of two as well, which changes no rank.
     """
@@ -82,7 +82,7 @@ def _rank_at_most_modulo(mantissas: Ints, exponents: Ints, rank: int, p: int) ->
 
 @cache
 def _primes(count: int) -> tuple[int, ...]:
-    """The largest primes below 2^31, each over 2^30.9."""
+    """Return the largest primes below 2^31, each over 2^30.9."""
     window = 60 * count + 4000
     small = np.ones(46342, dtype=bool)
     small[:2] = False

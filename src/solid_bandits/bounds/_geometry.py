@@ -1,4 +1,4 @@
-"""What a problem looks like to the convex programs: gaps without ties, spans decided, coordinates well scaled."""
+"""The problem as the convex programs need it: gaps without ties, decided spans, well-scaled coordinates."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,22 +13,22 @@ from solid_bandits.bounds._exact import rank_at_most
 from solid_bandits.bounds._rounding import EPS, TINY, Reals, norms, unit_of, upto
 from solid_bandits.core.problem import Problem
 
-# A direction whose relative size is under CLEAR is refused, unless exact arithmetic says that it is nothing; exact
-# arithmetic is asked only where it is under ZERO.
+# A direction whose relative size is below CLEAR is refused, unless exact arithmetic shows that it is zero; exact
+# arithmetic is used only below ZERO.
 _ZERO = 1e-12
 _CLEAR = 1e-9
-# Relative error of the gaps under which double precision will do.
+# Largest relative error of the gaps for which double precision is enough.
 _FINE = 1e-11
-# Features this near to dependent are looked at in extended precision.
+# Features whose relative distance from dependence is below this are handled in extended precision.
 _CLOSE = 1e-2
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """Δ(x, a), checked."""
+    """Gaps Δ(x, a), checked for ties."""
 
     values: Floats
-    """(contexts, arms); 0 at the optimal arms."""
+    """Gaps, shape (contexts, arms); 0 at the optimal arms."""
     suboptimal: Ints
     """Flat indices x * arms + a of the suboptimal pairs."""
     error: float
@@ -37,7 +37,7 @@ class Gaps:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The features in units of powers of two, one for each coordinate: of size 1, and not rounded."""
+    """Features scaled by one power of two per coordinate, to size 1 and without rounding."""
 
     scale: Floats
     """(dim,)."""
@@ -46,32 +46,34 @@ class Frame:
     sizes: Floats
     """Norms of its rows, rounded up, shape (pairs,)."""
     wide: Reals | None = None
-    """The table in extended precision, where features nearly are dependent."""
+    """The table in extended precision, where features are nearly dependent."""
 
     @property
     def sharp(self) -> Reals:
-        """The table in the precision that what nearly cancels is computed in."""
+        """The table in the precision used wherever terms nearly cancel."""
         return self.table if self.wide is None else self.wide
 
     def differences(self, problem: Problem, pairs: Ints) -> Reals:
-        """φ*(x) - φ(x, a) of pairs (flat indices), shape (pairs, dim)."""
+        """Return φ*(x) - φ(x, a) of pairs (flat indices), shape (pairs, dim)."""
         table = self.sharp
         return np.asarray(table[optimal_pairs(problem)[pairs // problem.n_arms]] - table[pairs])
 
 
 @dataclass(frozen=True)
 class Span:
-    """The span of the optimal arms, decided: a basis of it out of their features (in a frame)."""
+    """Span of the optimal arms, as a basis made of their features (in a frame)."""
 
     rows: Floats
-    """(rank, dim): features, each divided by a power of two; exactly, they span what the optimal arms span."""
+    """(rank, dim): features, each divided by a power of two; they span exactly what the optimal arms span."""
     inverse: Floats
-    """(dim, rank): rows @ inverse is nearly 1."""
+    """(dim, rank): rows @ inverse is nearly the identity."""
     stiffness: float
-    """At least ‖rows⁺‖: a vector δ with rows @ δ = e can be had with ‖δ‖ <= stiffness ‖e‖."""
+    """Upper bound on ‖rows⁺‖: for every e there is a δ with rows @ δ = e and ‖δ‖ <= stiffness ‖e‖."""
 
     def project(self, vectors: Reals) -> tuple[Reals, Floats]:
-        """Rows moved to the complement of the span, in extended precision, and how far each may still be from it."""
+        """Return rows projected on the complement of the span, in extended precision, and a bound on the error of
+        each.
+        """
         if len(self.rows) == 0:
             return vectors, np.zeros(len(vectors))
         rows: Reals = self.rows
@@ -88,27 +90,29 @@ class Coordinates:
     """Coordinates β of the differences θ - θ' = basis @ β that an alternative may have."""
 
     basis: Floats
-    """(dim, k), rounded."""
+    """Basis, shape (dim, k), rounded."""
     axes: Reals
-    """(dim, k): the same in the frame's units."""
+    """The same basis in the frame's units, shape (dim, k)."""
     blur: Floats
-    """(k,): coordinate c of φ, as computed, is off by at most ‖φ‖ blur_c from what it is for axes that are exactly
-    orthogonal to the span, with ‖φ‖ in the frame's units."""
+    """(k,): coordinate c of φ, as computed, has an error of at most ‖φ‖ blur_c with respect to axes exactly orthogonal
+    to the span, with ‖φ‖ in the frame's units.
+    """
     centre: Floats
     """(k,): θ in these coordinates where they are orthonormal (bounded alternatives), else zeros."""
     radius: float
     """Alternatives have ‖centre - β‖ <= radius; infinite where they are unbounded."""
     unseen: Floats
-    """(dim,): what no feature sees of θ, where alternatives are bounded; those of least norm are without it."""
+    """(dim,): the part of θ that no feature sees, where alternatives are bounded; those of least norm do not have
+    it."""
 
     def of(self, vectors: Reals) -> Floats:
-        """Vectors of the frame (rows) in these coordinates."""
+        """Return vectors of the frame (rows) in these coordinates."""
         return np.ascontiguousarray(vectors.astype(self.axes.dtype, copy=False) @ self.axes, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """(P_z) and pure exploration: coordinates of every alternative that some feature can tell from θ."""
+    """Coordinates for (P_z) and pure exploration, covering every alternative that some feature can tell from θ."""
 
     frame: Frame
     where: Coordinates
@@ -116,7 +120,9 @@ class Whole:
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """(P) without the optimal arms: coordinates of the alternatives that agree with θ on them, and what they tell."""
+    """Reduction of (P) to coordinates of the alternatives that agree with θ on every optimal arm, with their
+    features.
+    """
 
     frame: Frame
     span: Span
@@ -126,11 +132,11 @@ class Reduction:
     spread: Floats
     """Features of these pairs in the coordinates, shape (pairs, k); φ*(x) - φ(x, a) is the same with the other sign."""
     features: Floats
-    """What it was made from, with the optimal arms."""
+    """The problem it was made from, with its optimal arms."""
     optimal_arms: Ints
 
     def fits(self, problem: Problem) -> bool:
-        """Whether it is the reduction of `problem` too: without a bound, θ matters only through the optimal arms."""
+        """Return whether it also reduces `problem`: without a bound, θ matters only through the optimal arms."""
         return (
             problem.theta_bound is None
             and np.isinf(self.where.radius)
@@ -141,20 +147,20 @@ class Reduction:
 
 
 def optimal_pairs(problem: Problem) -> Ints:
-    """Flat index of each context's optimal pair."""
+    """Return the flat index of each context's optimal pair."""
     return np.arange(problem.n_contexts) * problem.n_arms + problem.optimal_arms
 
 
 def check_problem(problem: object) -> None:
-    """Refuse what is none."""
+    """Raise a ValueError unless `problem` is a Problem."""
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be a Problem, got {checks.short(problem)}")
 
 
 def gaps(problem: Problem) -> Gaps:
-    """Gaps computed as (φ* - φ)ᵀθ, with their rounding error bounded; in fractions where double is too coarse.
+    """Return the gaps (φ* - φ)ᵀθ with a bound on their rounding error, in fractions where doubles are too coarse.
 
-    A difference of two means loses what a small gap has left; a difference of features does not.
+    Subtracting two means would lose the digits of a small gap; subtracting features does not.
 
     Raises:
         ValueError: two arms of a context are equally good, or as far as floating point can tell.
@@ -164,7 +170,7 @@ def gaps(problem: Problem) -> Gaps:
     rows = np.arange(problem.n_contexts)
     best = problem.features[rows, problem.optimal_arms][:, None, :]
     values = (best - problem.features) @ problem.theta
-    # The size of what was summed for each.
+    # Magnitude of the terms summed for each gap.
     rounding = np.abs(problem.features) @ np.abs(problem.theta)
     rounding += rounding[rows, problem.optimal_arms][:, None]
     others = np.ones(values.shape, dtype=bool)
@@ -200,10 +206,11 @@ def _rounding_error(problem: Problem, values: Floats, rounding: Floats, others: 
 
 
 def make_frame(problem: Problem) -> Frame:
-    """Units that bring every coordinate of the features to size 1, so that those given do not decide what is zero.
+    """Return scales that bring every coordinate of the features to size 1, so that units do not decide what counts as
+    zero.
 
-    Without a bound on θ', features φ and Sφ with parameters θ and S⁻¹θ are the same problem; with one, they are
-    only if S is a multiple of 1.
+    Without a bound on θ', features φ and Sφ with parameters θ and S⁻¹θ describe the same problem; with one, they do
+    only if S is a multiple of the identity.
     """
     sizes = np.abs(problem.features).max(axis=(0, 1))
     if problem.theta_bound is not None:
@@ -214,7 +221,8 @@ def make_frame(problem: Problem) -> Frame:
 
 
 def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
-    """Coordinates of the alternatives that agree with θ on every optimal arm, and the pairs they can tell from θ.
+    """Return the reduction of (P): the alternatives that agree with θ on every optimal arm, and the pairs they
+    concern.
 
     Pulls of optimal arms are free and their number goes to infinity in (P), so an alternative counts only if it
     gives each optimal arm the same mean: θ - θ' is orthogonal to their span. For bounded alternatives the set
@@ -225,7 +233,7 @@ def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
 
     Args:
         problem: the problem.
-        known: the reduction of a problem with perhaps the same features and optimal arms: then there is nothing to do.
+        known: a reduction of a problem that may have the same features and optimal arms; if so, it is returned.
 
     Returns:
         The coordinates, the suboptimal pairs whose features leave the span, and their features in the coordinates.
@@ -247,7 +255,7 @@ def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
     unclear = np.flatnonzero((relative > _ZERO) & (relative < _CLEAR))
     within = np.flatnonzero(relative < _CLEAR)
     if len(unclear) == 0 and not rank_at_most(given[within], len(span.rows)):
-        # Which one: the first that adds a dimension.
+        # Index of the first pair that adds a dimension.
         basis = given[rows]
         if rank_at_most(basis, len(span.rows)):
             others = within[~np.isin(within, rows)]
@@ -274,7 +282,7 @@ def reduce(problem: Problem, known: Reduction | None = None) -> Reduction:
 
 
 def whole(problem: Problem) -> Whole:
-    """Coordinates of every alternative that some feature can tell from θ: the span of all features."""
+    """Return coordinates for every alternative that some feature can tell from θ: the span of all features."""
     frame = make_frame(problem)
     nothing = np.zeros((problem.dim, 0))
     vectors = frame.table[np.any(frame.table != 0, axis=1)]
@@ -284,7 +292,7 @@ def whole(problem: Problem) -> Whole:
 
 
 def no_span(dim: int) -> Span:
-    """Of no vectors."""
+    """Return the span of no vectors."""
     return Span(np.zeros((0, dim)), np.zeros((dim, 0)), 0.0)
 
 
@@ -295,7 +303,7 @@ def _coordinates(
         empty = np.zeros((problem.dim, 0))
         return frame, Coordinates(empty, empty, np.zeros(0), np.zeros(0), np.inf, np.zeros(problem.dim))
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    # The same singular values and right vectors from the small triangular factor, several times faster.
+    # The small triangular factor has the same singular values and right vectors, several times faster.
     triangle = np.linalg.qr(unit, mode="r") if len(unit) > unit.shape[1] else unit
     _, singular, right = np.linalg.svd(triangle, full_matrices=False)
     kept = singular > _ZERO * singular[0]
@@ -314,7 +322,7 @@ def _coordinates(
     basis = outer @ right[kept].T
     centre, radius, unseen = np.zeros(k), np.inf, np.zeros(problem.dim)
     if problem.theta_bound is None:
-        # Whitened: the programs do not depend on the coordinates, their floating-point conditioning does.
+        # Whitening leaves the programs unchanged but improves their floating-point conditioning.
         basis = basis / singular[kept] / frame.scale[:, None]
     else:
         fixed = inside.T @ problem.theta
@@ -332,7 +340,7 @@ def _coordinates(
 
 
 def _split(vectors: Floats, name: str) -> tuple[Span, Floats, Floats]:
-    """The span of the rows, and orthonormal bases of it and of its complement, each (dim, .)."""
+    """Return the span of the rows, and orthonormal bases of it and of its complement, each (dim, .)."""
     sizes = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(sizes > 0, np.ldexp(1.0, np.frexp(sizes)[1]), 1.0)
     triangle = np.linalg.qr(unit, mode="r") if len(unit) > unit.shape[1] else unit
@@ -350,7 +358,7 @@ def _split(vectors: Floats, name: str) -> tuple[Span, Floats, Floats]:
 
 
 def _span(unit: Floats, rank: int, name: str) -> Span:
-    """`rank` rows that span all of them, with a bound on their pseudo-inverse that rounding cannot break."""
+    """Return `rank` rows that span all rows, with a bound on their pseudo-inverse that holds under rounding."""
     dim = unit.shape[1]
     if rank == 0:
         return no_span(dim)
@@ -358,7 +366,7 @@ def _span(unit: Floats, rank: int, name: str) -> Span:
     rows = unit[chosen]
     inverse = np.asarray(np.linalg.pinv(rows), dtype=np.float64)
     size = float(np.linalg.norm(inverse))
-    # rows @ inverse = 1 + E with ‖E‖ < 1 proves that rows have full rank and ‖rows⁺‖ <= ‖inverse‖ / (1 - ‖E‖).
+    # rows @ inverse = I + E with ‖E‖ < 1 proves that rows have full rank and ‖rows⁺‖ <= ‖inverse‖ / (1 - ‖E‖).
     off = float(np.linalg.norm(rows @ inverse - np.eye(rank)) + upto(dim + rank, np.linalg.norm(rows) * size))
     if not off < 0.5:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""A primal-dual interior-point method for the design programs; nothing it says is trusted unverified."""
+"""A primal-dual interior-point method for the design programs; its results are verified before they are used."""
 
 import math
 from typing import NamedTuple
@@ -10,27 +10,31 @@ from solid_bandits._internal.types import Floats, Ints
 from solid_bandits.bounds._alternatives import bounded, curvature_factor, unbounded
 
 FREE, FIXED, LEAST = 0, 1, 2
-"""(P): no condition on totals; (P_z): Σ_a η(x, a) = zρ(x) or its like; pure exploration: the same with z minimised."""
+"""Kind of program: (P) has no condition on totals, (P_z) and its variants have Σ_a η(x, a) = zρ(x), and pure
+exploration has the same with z minimised."""
 
-# Where the iterate to restart from is kept: a relative gap small enough to be near the solution, large enough to be
+# Relative gap at which the iterate to restart from is kept: small enough to be near the solution, large enough to be
 # well inside (an iterate at the boundary is a bad start for an interior-point method).
 SNAPSHOT_GAP = 1e-4
 
-# The least a product of complementary numbers may be, relative to their mean μ.
+# Smallest allowed product of complementary numbers, relative to their mean μ.
 _CENTRED = 1e-3
 
 # Pairs with lam / t above this multiple of Σ lam are kept as unknowns of the linear system.
 _STRONG = 10.0
 
-# Refinements of a Newton step: each took the constraints' relative error down a hundredfold where the system was worst.
+# Number of refinements of a Newton step: on the worst system, each reduced the relative error of the constraints a
+# hundredfold.
 _REFINEMENTS = 2
 
-# Numbers in one batch of the pairs whose ball binds: what stays in a cache.
+# Numbers per batch of pairs whose ball binds, so that a batch fits in a cache.
 _BATCH = 1 << 18
 
 
 class Restricted(NamedTuple):
-    """min costᵀy s.t. I_j(y) >= 1 for each pair j, equality @ y = rhs, y >= 0 (the notation of `_program`)."""
+    """The program min costᵀy s.t. I_j(y) >= 1 for each pair j, equality @ y = rhs, y >= 0 (notation of
+    `_program`).
+    """
 
     u: Floats
     """(variables, k)."""
@@ -39,15 +43,15 @@ class Restricted(NamedTuple):
     cost: Floats
     """(variables,)."""
     equality: Floats
-    """(groups, variables), zero rows for (P)."""
+    """(groups, variables); rows of zeros for (P)."""
     rhs: Floats
     """(groups,)."""
     group: Ints
-    """(variables,): the group of each variable, its context in (P_z), -1 for none."""
+    """(variables,): group of each variable (its context in (P_z)), or -1 for none."""
     theta: Floats
     """(k,): centre of the ball of alternatives."""
     radius: float
-    """Its radius, infinite where alternatives are unbounded."""
+    """Radius of the ball; infinite where alternatives are unbounded."""
     slater_info: Floats
     """(pairs,): information of a strictly feasible point of (P_z)."""
     slater_cost: float
@@ -55,7 +59,7 @@ class Restricted(NamedTuple):
 
 
 class Iterate(NamedTuple):
-    """A point of the method: y and its multipliers s, slacks t of the pairs and their multipliers lam."""
+    """An iterate: y and its multipliers s, slacks t of the pairs and their multipliers lam."""
 
     y: Floats
     s: Floats
@@ -64,18 +68,18 @@ class Iterate(NamedTuple):
 
 
 class Ball(NamedTuple):
-    """Closest alternatives inside a ball, with what their derivatives need."""
+    """Closest alternatives inside a ball, with the quantities that their derivatives need."""
 
     kappa: Floats
     """(pairs,): multiplier of the ball, 0 where it does not bind."""
     betas: Floats
-    """In the eigenbasis of M, (pairs, k)."""
+    """Closest alternatives in the eigenbasis of M, shape (pairs, k)."""
     eigenvalues: Floats
     basis: Floats
 
 
 class Information(NamedTuple):
-    """I_j at a point, with what its derivatives need."""
+    """Information I_j at a point, with the quantities that its derivatives need."""
 
     values: Floats
     """I_j, shape (pairs,)."""
@@ -88,7 +92,7 @@ class Information(NamedTuple):
 
 
 def information(task: Restricted, y: Floats) -> Information:
-    """Information against every pair at y."""
+    """Return the information against every pair at y."""
     matrix = (task.u.T * y) @ task.u
     if math.isinf(task.radius):
         w, z, values = unbounded(task.u, task.v, matrix)
@@ -101,7 +105,9 @@ def information(task: Restricted, y: Floats) -> Information:
 
 
 def curvature(task: Restricted, info: Information, lam: Floats) -> Floats:
-    """-Σ_j lam_j ∇²I_j, shape (variables, variables), less the rank-one terms of the pairs the ball leaves free."""
+    """Return -Σ_j lam_j ∇²I_j, shape (variables, variables), less the rank-one terms of pairs whose ball does not
+    bind.
+    """
     ball = info.ball
     free = lam if ball is None else lam * (ball.kappa == 0)
     weighted = info.along * np.sqrt(2.0 * free)
@@ -122,7 +128,7 @@ def curvature(task: Restricted, info: Information, lam: Floats) -> Floats:
 
 
 def lower_value(task: Restricted, prices: Floats, weight: float) -> float:
-    """The bound that weak duality gives from Σ_j lam_j = weight and prices_i = Σ_j lam_j (u_iᵀβ_j)²."""
+    """Return the weak-duality bound from Σ_j lam_j = weight and prices_i = Σ_j lam_j (u_iᵀβ_j)²."""
     if task.kind == FREE:
         return float(weight / (prices / task.cost).max())
     inside = task.group >= 0
@@ -135,13 +141,13 @@ def lower_value(task: Restricted, prices: Floats, weight: float) -> float:
 
 
 def upper_value(task: Restricted, y: Floats, info: Floats) -> float:
-    """Cost of a feasible point near y: scaled, or for (P_z) mixed with the strictly feasible point."""
+    """Return the cost of a feasible point near y: y scaled, or for (P_z) mixed with the strictly feasible point."""
     if task.kind == FREE:
         return float(task.cost @ y / info.min())
     totals = group_totals(task, y)
     if task.kind == LEAST:
         return float((totals / -task.equality[:, -1]).max() / info.min())
-    # Totals may be off by rounding; bringing them down to zρ takes information away.
+    # Totals may be off by rounding; reducing them to zρ loses information.
     values = info * min(1.0, (task.rhs / totals).min())
     short = np.flatnonzero(values < 1)
     mix = 0.0
@@ -154,23 +160,24 @@ def upper_value(task: Restricted, y: Floats, info: Floats) -> float:
 
 
 def group_totals(task: Restricted, y: Floats) -> Floats:
-    """Σ of y over each context's variables, shape (contexts,)."""
+    """Return the sum of y over each context's variables, shape (contexts,)."""
     inside = task.group >= 0
     totals = np.bincount(task.group[inside], weights=y[inside], minlength=len(task.rhs))
     return np.asarray(totals, dtype=np.float64)
 
 
 def _step(values: Floats, change: Floats) -> float:
-    """The longest step, up to 1, that keeps positive values from being negative."""
+    """Return the longest step, up to 1, that keeps positive values nonnegative."""
     steepest = (change / values).min()
     return float(-1.0 / steepest) if steepest < -1 else 1.0
 
 
 def _recentre(small: Floats, large: Floats, mu: float) -> None:
-    """Lift products that have fallen far under μ, in place: the smaller factor, relative to its kind, is enlarged.
+    """Lift products that have fallen far below μ, in place, by enlarging the factor that is smaller relative to its
+    kind.
 
-    A lone product near zero stops all further steps at the boundary it stands for; enlarging a factor that is
-    tiny anyway disturbs the other conditions by as little.
+    A single product near zero stops all further steps at its boundary, and enlarging a factor that is tiny anyway
+    hardly disturbs the other conditions.
     """
     (low,) = (small * large < _CENTRED * mu).nonzero()
     first = small[low] * large.max() < large[low] * small.max()
@@ -180,11 +187,11 @@ def _recentre(small: Floats, large: Floats, mu: float) -> None:
 
 
 class _Newton:
-    """The Newton steps at a point: one factorisation, then a step for any goal of the complementary products.
+    """Newton steps at a point: one factorisation, then a step for any target of the complementary products.
 
     The unknowns are dy and the new lam of the `strong` pairs. The other pairs are already eliminated into `hessian`,
-    which is overwritten. Eliminating the strong ones too (huge lam / t) would leave a system in which they drown the
-    equalities: near the solution its answers lose every digit.
+    which is overwritten. Eliminating the strong ones too (huge lam / t) would leave a system in which they swamp the
+    equalities, and near the solution its answers would lose every digit.
     """
 
     def __init__(
@@ -211,7 +218,7 @@ class _Newton:
             border[:q] = gradient[:, strong].T
             border[q:] = task.equality
             self.scale[n:] = 1.0 / np.linalg.norm(border * self.scale[:n], axis=1)
-            # LAPACK reads by columns, so that what is written here is the transpose.
+            # LAPACK reads column by column, so the array written here is the transpose.
             system = np.zeros((size, size))
             system[:n, :n] = hessian
             system[:n, n:] = border.T
@@ -224,15 +231,16 @@ class _Newton:
         self.system = system.T
         self.factors, self.pivots, failed = dgetrf(self.system)
         if failed:
-            # A pivot was exactly zero, in the equalities' block, say. A shift of all of the diagonal costs digits,
-            # which is why it is not there from the start, but an error would lose the iterates already found.
+            # A pivot was exactly zero, for instance in the block of the equalities. Shifting the whole diagonal costs
+            # digits, so it is not done from the start, but an error would lose the iterates already found.
             self.factors, self.pivots, _ = dgetrf(self.system + 1e-12 * np.eye(size))
 
     def _solve(self, right: Floats) -> Floats:
-        """Solve the scaled system, refined: how exact the factors are depends on the order of the processor's sums.
+        """Solve the scaled system with refinement, since the accuracy of the factors depends on the processor's
+        summation order.
 
-        Without it the linearised constraints of strong pairs can be missed by more than the residual that the step
-        is to remove; the slacks, which follow from their lam, then take the iterate away from the constraints.
+        Without refinement the linearised constraints of strong pairs can be missed by more than the residual that the
+        step is to remove; the slacks, which follow from their lam, then drive the iterate away from the constraints.
         """
         solved = dgetrs(self.factors, self.pivots, right)[0]
         for _ in range(_REFINEMENTS):
@@ -240,7 +248,9 @@ class _Newton:
         return np.asarray(solved)
 
     def step(self, goal: Floats) -> tuple[Floats, Floats]:
-        """The changes of x = (y, t) and its multipliers d = (s, lam) after which x_i d_i = goal_i, to first order."""
+        """Return the changes of x = (y, t) and multipliers d = (s, lam) after which x_i d_i = goal_i to first
+        order.
+        """
         task, gradient, strong = self.task, self.gradient, self.strong
         x, d, place = self.x, self.d, self.place
         n, q = len(gradient), len(strong)
@@ -256,7 +266,8 @@ class _Newton:
         solved = self._solve(right * self.scale)
         solved *= self.scale
         if len(task.rhs):
-            # What rounding left of the equalities is put where the curvature is least, so that totals never drift.
+            # The remaining rounding error of the equalities goes where the curvature is least, so that totals never
+            # drift.
             (inside,) = (task.group >= 0).nonzero()
             group = task.group[inside]
             rest = right[n + q :] - task.equality @ solved[:n]
@@ -275,7 +286,7 @@ class _Newton:
 
 
 def _eliminate(hessian: Floats, gradient: Floats, point: Iterate, info: Information, strong: Ints) -> None:
-    """Add to the curvature, in place, the pairs that are not strong and the rank-one terms it left out."""
+    """Add to the curvature, in place, the pairs that are not strong and the rank-one terms it omitted."""
     weights = point.lam / point.t
     weights[strong] = 0.0
     rank_one = 2 * point.lam / info.values
@@ -294,15 +305,15 @@ def solve(
         cost - G lam - Eᵀν - s = 0,   I(y) - 1 - t = 0,   Ey = rhs,   lam_j t_j = μ,   s_i y_i = μ,
 
     are reduced to one system in dy, factorised once for the predictor (μ = 0) and for the step, whose products aim at
-    μ less the second-order term that the predictor shows (Mehrotra 1992). I is linear along rays and concave, which
+    μ less the second-order term that the predictor shows (Mehrotra 1992). I is concave and linear along rays, which
     suits Newton's method; the slack t keeps steps from jamming at the curved boundary. Every iterate gives a bracket:
-    from above by repairing y, from below by weak duality from lam.
+    an upper end by repairing y, a lower end from lam by weak duality.
 
     Args:
         task: the program, restricted to the variables and pairs at work.
         start: a positive point.
         tol: the relative gap to stop at.
-        max_steps: Newton steps at most.
+        max_steps: largest number of Newton steps.
 
     Returns:
         The iterate with the best bracket, an earlier one to restart from, and that bracket (lower, upper).
@@ -335,7 +346,7 @@ def solve(
             break
         residual = info.values - 1 - point.t
         hessian = curvature(task, info, point.lam)
-        # Pairs whose slack is small beside their share of the weight.
+        # Pairs whose slack is small compared with their share of the weight.
         (strong,) = (point.lam > _STRONG * weight * point.t).nonzero()
         _eliminate(hessian, gradient, point, info, strong)
         if not math.isfinite(hessian.sum()):
@@ -346,9 +357,9 @@ def solve(
         after = float((x + primal * dx) @ (d + dual * dd)) / count
         target = mu * max(min(after / mu, 1.0) ** 3, 1e-4)
         if math.isfinite(high):
-            # No closer to the boundary than the gap asks for: beyond, rounding takes over.
+            # Stay as far from the boundary as the gap allows; closer to it, rounding dominates.
             target = max(target, 0.2 * tol * abs(high) / count)
-        # Less what the predictor's first order leaves out of the products, as far as it can be followed.
+        # Subtract the second-order error of the predictor's products, as far as it can be corrected.
         dx, dd = newton.step(target - primal * dual * dx * dd)
         fraction = min(max(0.9, 1 - mu * count / max(float(task.cost @ point.y), 1e-300)), 1 - 1e-9)
         x = x + min(1.0, fraction * _step(x, dx)) * dx

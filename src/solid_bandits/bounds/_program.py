@@ -1,4 +1,4 @@
-"""One shape for the three convex programs of the paper.
+"""One form for the three convex programs of the paper.
 
 With y the pulls of the pairs (variables) and M(y) = Σ_i y_i u_i u_iᵀ, all of them read
 
@@ -23,11 +23,11 @@ from solid_bandits.core.problem import Problem
 
 @dataclass(frozen=True)
 class Program:
-    """A whole program: every variable, every pair that has an alternative."""
+    """A complete program, with every variable and every pair that has an alternative."""
 
     task: Restricted
     basis: Floats
-    """θ - θ' = basis @ β, the factor σ√2 included; shape (dim, k)."""
+    """Basis with θ - θ' = basis @ β, including the factor σ√2; shape (dim, k)."""
     variables: Ints
     """Flat index of the pair each variable pulls, increasing; for pure exploration the last is z (one past the end)."""
     pairs: Ints
@@ -35,11 +35,11 @@ class Program:
     optimal: Ints
     """Flat indices of the optimal pairs."""
     reduction: Reduction | None = None
-    """Of (P)."""
+    """The reduction of (P); None for the other programs."""
 
 
 def free_program(problem: Problem, gaps: Gaps, reduction: Reduction) -> Program:
-    """(P) after the reduction: only suboptimal pairs, seen in the complement of the optimal arms' span."""
+    """Return (P) after the reduction: only suboptimal pairs, seen in the complement of the optimal arms' span."""
     where, pairs = reduction.where, reduction.pairs
     unit = np.sqrt(2.0) * problem.noise_std
     cost = gaps.values.ravel()[pairs]
@@ -57,7 +57,9 @@ def free_program(problem: Problem, gaps: Gaps, reduction: Reduction) -> Program:
 
 
 def context_program(setup: Setup, z: float | None) -> Program:
-    """(P_z) and its like, or pure exploration where z is None: every pair that may be pulled, optimal ones included."""
+    """Return (P_z) or a variant, or pure exploration if z is None, over every pair that may be pulled, optimal ones
+    too.
+    """
     problem, gaps, whole, supply = setup
     where = whole.where
     size = problem.n_contexts * problem.n_arms
@@ -89,7 +91,7 @@ def context_program(setup: Setup, z: float | None) -> Program:
 
 
 def restrict(task: Restricted, variables: Ints, pairs: Ints) -> Restricted:
-    """The program with some of its variables and pairs only (positions, not flat indices)."""
+    """Return the program with only some of its variables and pairs (positions, not flat indices)."""
     if len(variables) == len(task.cost) and len(pairs) == len(task.v):
         return task
     return task._replace(
@@ -103,7 +105,7 @@ def restrict(task: Restricted, variables: Ints, pairs: Ints) -> Restricted:
 
 
 def _has_alternative(v: Floats, theta: Floats, radius: float) -> np.ndarray:
-    """Whether the half-space vᵀβ >= 1 meets the interior of the ball: under some θ' the pair's arm is as good."""
+    """Return whether the half-space vᵀβ >= 1 meets the interior of the ball, so that an alternative exists."""
     if np.isinf(radius):
         return np.ones(len(v), dtype=bool)
     reach = v @ theta + radius * np.linalg.norm(v, axis=1)

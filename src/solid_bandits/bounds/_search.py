@@ -1,4 +1,4 @@
-"""Solving a program on a growing set of its variables and pairs, with the bracket taken over all of them."""
+"""Solution of a program on a growing set of its variables and pairs, with the bracket taken over all of them."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,8 @@ from solid_bandits.bounds._interior import (
 )
 from solid_bandits.bounds._program import Program, restrict
 
-# Up to this many variables and pairs together one interior-point solve is faster than choosing among them.
+# Largest number of variables and pairs together for which one interior-point solve is faster than choosing among
+# them.
 _WHOLE = 400
 _MAX_STEPS = 120
 _MAX_ROUNDS = 60
@@ -28,7 +29,7 @@ _MAX_ROUNDS = 60
 
 @dataclass(frozen=True)
 class Restart:
-    """Where a later solve of a nearby problem starts: what mattered, and a point well inside."""
+    """Starting point for a later solve of a nearby problem: the set that mattered, and a point well inside."""
 
     kind: int
     variables: Ints
@@ -36,17 +37,17 @@ class Restart:
     pairs: Ints
     point: Iterate
     reduction: Reduction | None
-    """Of (P): holds for every θ with the same optimal arms."""
+    """The reduction of (P); it holds for every θ with the same optimal arms."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What the search found; the certificate decides what it proves."""
+    """Result of the search; the certificate decides what it proves."""
 
     y: Floats
-    """(variables,), feasible up to rounding (scaled, except for (P_z))."""
+    """(variables,): pulls, feasible up to rounding (scaled, except for (P_z))."""
     betas: Floats
-    """(cuts, k): alternatives."""
+    """(cuts, k): the alternatives."""
     weights: Floats
     """(cuts,): their dual weights."""
     pairs: Ints
@@ -60,7 +61,7 @@ class Solution:
 def closest(
     v: Floats, matrix: Floats, theta: Floats, radius: float, rows: Ints | slice = slice(None)
 ) -> tuple[Floats, Floats]:
-    """Information I_j for every row of v and closest alternative β_j for some `rows`, at M = matrix."""
+    """Return information I_j for every row of v and the closest alternative β_j for some `rows`, at M = matrix."""
     if np.isinf(radius):
         # β = I M⁻¹ v and M⁻¹ v = L⁻ᵀ z with z = L⁻¹ v.
         factor = inverse_factor(matrix)
@@ -72,16 +73,16 @@ def closest(
 
 
 def _prices(u: Floats, betas: Floats, weights: Floats) -> Floats:
-    """Σ_j weight_j (u_iᵀβ_j)² for each row of u."""
+    """Return Σ_j weight_j (u_iᵀβ_j)² for each row of u."""
     return row_products(u @ ((betas.T * weights) @ betas), u)
 
 
 @np.errstate(all="ignore")
 def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
-    """A rough allocation by multiplicative updates, to choose the variables and pairs to begin with.
+    """Return a rough allocation by multiplicative updates, used to choose the first variables and pairs.
 
     Each variable's share of its budget is multiplied by the square root of its price under the alternatives that are
-    closest now (the classical algorithm for optimal designs); the weight of each pair by 1 / information.
+    currently closest (the classical algorithm for optimal designs); the weight of each pair by 1 / information.
 
     Returns:
         Shares, shape (variables,), and information at them, shape (pairs,).
@@ -98,7 +99,7 @@ def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
         info, betas = closest(task.v, (task.u.T * share) @ task.u, task.theta, task.radius)
         weight = weight * (info.min() / info)
         weight = weight / weight.sum()
-        # A floor, so that nothing is ruled out early.
+        # Keep every share positive, so that nothing is ruled out early.
         share = share * np.sqrt(np.maximum(_prices(task.u, betas, weight / info) / cost, 1e-12))
     return share, info
 
@@ -107,20 +108,20 @@ def warm_up(task: Restricted, rounds: int) -> tuple[Floats, Floats]:
 def search(program: Program, tol: float, restart: Restart | None = None) -> Solution:
     """Bracket a program's value to relative gap `tol`, or as near as double precision comes.
 
-    The interior-point method works on some variables and pairs; the point it finds is priced over all the others,
-    which costs one product each, and those that stand in the way join. At most a few hundred ever matter.
+    The interior-point method works on some of the variables and pairs. The point it finds is priced over all the
+    others, at one product each, and those that violate optimality join. At most a few hundred ever matter.
 
     Args:
         program: the program.
         tol: relative gap.
-        restart: of a nearby problem of the same kind; used where it fits.
+        restart: the starting point left by a nearby problem of the same kind; used where it fits.
 
     """
     task = program.task
     started = None if restart is None else _resume(program, restart)
     if started is None:
         return _search(program, tol, *_begin(program))
-    # The set is probably right: solve on it to the end at once.
+    # The set is probably right: solve on it to full accuracy at once.
     solution = _search(program, tol, *started, gap=0.0)
     if solution.upper - solution.lower <= tol * solution.upper or len(task.cost) + len(task.v) == len(
         started[0]
@@ -165,7 +166,7 @@ def _search(
 def _survey(
     program: Program, part: Restricted, variables: Ints, pairs: Ints, point: Iterate, snapshot: Iterate
 ) -> tuple[Solution, Floats, Floats]:
-    """A point of a part, seen from the whole program: the information of every pair, the price of every variable."""
+    """Evaluate a point of a part on the whole program: the information of every pair, the price of every variable."""
     task = program.task
     y = np.zeros(len(task.cost))
     y[variables] = point.y
@@ -176,7 +177,7 @@ def _survey(
     upper = upper_value(task, y, info)
     if task.kind != FIXED:
         y /= info.min()
-    # Small pulls and weights are what the barrier leaves on pairs that do not matter.
+    # The barrier leaves small pulls and weights on pairs that do not matter.
     active_v = (_share(part, point.y) > 1e-7) | (point.s < 0.05 * part.cost)
     active_p = (point.lam > 1e-7 * point.lam.sum()) | (point.t < 0.1)
     restart = Restart(
@@ -190,7 +191,7 @@ def _survey(
 
 
 def _share(part: Restricted, y: Floats) -> Floats:
-    """Each variable's part of its budget: the whole cost for (P), the context's total otherwise."""
+    """Return each variable's fraction of its budget: of the whole cost for (P), of the context's total otherwise."""
     if part.kind == FREE:
         return np.asarray(part.cost * y / (part.cost @ y))
     result = np.ones(len(y))
@@ -202,7 +203,9 @@ def _share(part: Restricted, y: Floats) -> Floats:
 def _violators(
     task: Restricted, variables: Ints, pairs: Ints, info: Floats, prices: Floats, tol: float
 ) -> tuple[Ints, Ints]:
-    """Positions of the variables and pairs outside the set that keep the bracket open, worst first, a batch each."""
+    """Return the variables and pairs outside the set that keep the bracket open, worst first, one batch of positions
+    each.
+    """
     batch = max(32, 2 * task.u.shape[1])
     limit = 1.0 if task.kind == FIXED else info[pairs].min()
     outside = np.ones(len(info), dtype=bool)
@@ -233,7 +236,9 @@ def _grow(
     info: Floats,
     new_pairs: Ints,
 ) -> Iterate:
-    """The point with new variables (a tenth of an average share) and pairs, at the same complementarity μ."""
+    """Return the point with new variables (at a tenth of an average share) and pairs, at the same complementarity
+    μ.
+    """
     mu = float(point.y @ point.s + point.t @ point.lam) / (len(point.y) + len(point.t))
     if task.kind == FREE:
         y = 0.1 * float(part.cost @ point.y) / (len(point.y) * task.cost[new_variables])
@@ -246,7 +251,7 @@ def _grow(
 
 
 def _begin(program: Program) -> tuple[Ints, Ints, Iterate]:
-    """The set to begin with, and a point inside."""
+    """Return the initial set and a point inside."""
     task = program.task
     variables, pairs = np.arange(len(task.cost)), np.arange(len(task.v))
     if len(variables) + len(pairs) > _WHOLE:
@@ -258,7 +263,7 @@ def _begin(program: Program) -> tuple[Ints, Ints, Iterate]:
         chosen |= _spanning(task.u * np.sqrt(share)[:, None])
         if task.kind != FREE:
             chosen |= set(np.flatnonzero(np.isin(program.variables, program.optimal)).tolist())
-            # A group without one of its optimal pairs still needs a pair to put its steps on.
+            # A group without any of its optimal pairs still needs a pair that can take its steps.
             chosen |= {
                 int(np.where(task.group == one, weight, -1.0).argmax()) for one in range(len(task.rhs))
             }
@@ -269,7 +274,9 @@ def _begin(program: Program) -> tuple[Ints, Ints, Iterate]:
 
 
 def _spanning(vectors: Floats) -> set[int]:
-    """Positions of vectors that span what all of them span: each time the longest part outside the span so far."""
+    """Return positions of vectors with the same span as all, adding each time the one furthest outside the span so
+    far.
+    """
     left = vectors.copy()
     found: set[int] = set()
     for _ in range(vectors.shape[1]):
@@ -305,7 +312,7 @@ def _centre(part: Restricted, program: Program, variables: Ints) -> Iterate:
 
 
 def _resume(program: Program, restart: Restart) -> tuple[Ints, Ints, Iterate] | None:
-    """The set and point of an earlier solve, as far as they exist in this program; None if too little does."""
+    """Return the set and point of an earlier solve as far as they exist in this program; None if too little does."""
     task = program.task
     if restart.kind != task.kind:
         return None
@@ -315,7 +322,7 @@ def _resume(program: Program, restart: Restart) -> tuple[Ints, Ints, Iterate] | 
         and restart.reduction is program.reduction
         and len(variables) >= task.u.shape[1]
     ):
-        # The very same variables and pairs.
+        # The variables and pairs are exactly the same.
         return variables, np.searchsorted(program.pairs, restart.pairs), restart.point
     variables = np.minimum(variables, len(program.variables) - 1)
     pairs = np.minimum(np.searchsorted(program.pairs, restart.pairs), len(program.pairs) - 1)

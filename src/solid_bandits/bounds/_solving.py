@@ -1,4 +1,4 @@
-"""Solving a program and proving what comes out: what the public functions share."""
+"""Solution of a program and proof of the result: the part that the public functions share."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,9 +14,10 @@ from solid_bandits.bounds._supply import Setup, Supply
 from solid_bandits.bounds.results import Alternatives, PureExploration
 from solid_bandits.core.problem import Problem
 
-# A first, rough look at z_min; only a z near it needs a finer one.
+# Relative tolerance of the first, rough solve for z_min; only a z near z_min needs a finer one.
 ROUGH, FINE = 1e-3, 1e-7
-# Information to spare, relatively, that a mix may keep; a larger one is made leaner, so many times.
+# Largest relative excess of information that a mixture may keep before it is reduced, and the number of attempts to
+# do so.
 _ROOM, _SHORTER = 1e-8, 4
 BADLY_SCALED = (
     "problem is too badly scaled for double precision: no allocation could be verified; bring features and gaps closer "
@@ -35,7 +36,9 @@ class Found(NamedTuple):
 
 
 def explore(setup: Setup, tol: float, warm_start: PureExploration | None) -> PureExploration:
-    """Pure exploration with a supply: the fewest steps, and a policy (a row for each group) that needs no more."""
+    """Solve pure exploration with a supply: the fewest steps, and a policy (a row for each group) that needs no
+    more.
+    """
     problem, gaps, whole, supply = setup
     program = context_program(setup, None)
     if len(program.pairs) == 0:
@@ -54,7 +57,7 @@ def explore(setup: Setup, tol: float, warm_start: PureExploration | None) -> Pur
 def feasible(
     setup: Setup, z: float, warm_start: PureExploration | None, known: PureExploration | None
 ) -> PureExploration:
-    """A policy with information to spare in z steps; ValueError where there is none."""
+    """Return a policy with information to spare in z steps; raise a ValueError if there is none."""
     pure = explore(setup, ROUGH, warm_start) if known is None else known
     if pure.lower <= z < pure.upper * (1 + ROUGH):
         pure = explore(setup, FINE, pure)
@@ -71,7 +74,7 @@ def feasible(
 
 
 def solve_at(setup: Setup, z: float, tol: float, pure: PureExploration, restart: Restart | None) -> Found:
-    """The least regret of z steps, `pure` having information to spare in so many."""
+    """Return the least regret of z steps, given a `pure` that has information to spare in that many."""
     problem, gaps, whole, supply = setup
     program = context_program(setup, z)
     safe = z * supply.pulls(pure.policy).ravel()[program.variables]
@@ -94,10 +97,10 @@ def mended(
     pure: PureExploration,
     restart: Restart,
 ) -> Found:
-    """A policy with enough information in z steps, proven: what is short is made up for by mixing in `pure`.
+    """Return a policy proven to have enough information in z steps, mixing in `pure` to make up for any shortfall.
 
-    Information is concave: mixing with a policy that has more than enough makes up for what is short, for each pair by
-    what the solver says of it, or for the worst by what is proven of all.
+    Information is concave, so mixing with a policy that has more than enough makes up for a shortfall: pair by pair
+    according to the solver, or for the worst pair according to the proof of all.
     """
     supply, task = setup.supply, program.task
     proof = prove(certificate.prove_at, setup, policy, z, alternatives)
@@ -117,8 +120,9 @@ def mended(
         for _ in range(_SHORTER):
             if not tried.information > 1 + _ROOM:
                 break
-            # Information is concave in the mix: above its chord, which says where no more than 1 is left. What the
-            # first mix has to spare costs regret, and how much depends on how short of information the solver stopped.
+            # Information is concave in the mixing share, so it lies above its chord, which shows where no more than 1
+            # is left. The excess of the first mixture costs regret, by an amount that depends on how short of
+            # information the solver stopped.
             less = mix * (1 + 0.1 * _ROOM - proof.information) / (tried.information - proof.information)
             leaner = _mix(policy, pure.policy, less)
             proven = prove(certificate.prove_at, setup, leaner, z, alternatives)
@@ -133,7 +137,7 @@ def mended(
 
 
 def _mix(policy: Floats, other: Floats, share: float) -> Floats:
-    """`share` of another policy, at most 1, put into this one."""
+    """Return this policy with `share` (at most 1) of another mixed in."""
     share = min(1.0, share)
     return normalised((1 - share) * policy + share * other)
 
@@ -145,7 +149,7 @@ def _policy(supply: Supply, variables: Ints, pulls: Floats) -> Floats:
 
 
 def tidy(program: Program, found: Solution, tol: float) -> Floats:
-    """The allocation without the dust that an interior point leaves everywhere."""
+    """Return the allocation without the dust that an interior point leaves on every pair."""
     share = program.task.cost * found.y / found.upper
     return np.where(share > 1e-2 * tol / len(share), found.y, 0.0)
 
@@ -157,7 +161,7 @@ def evidence(
     known: _geometry.Whole | _geometry.Reduction,
     found: Solution,
 ) -> Alternatives:
-    """What the search found as evidence: alternatives of some weight, as far as they are proven to be some."""
+    """Return the alternatives of the search that have weight, as far as they are proven to be alternatives."""
     kept = found.weights > 1e-12 * found.weights.sum()
     pairs, weights = program.pairs[found.pairs[kept]], found.weights[kept]
     shifts = np.ascontiguousarray(found.betas[kept] @ program.basis.T)
@@ -179,10 +183,11 @@ def _inwards(
     shifts: Floats,
     pairs: Ints,
 ) -> tuple[Floats, Bools]:
-    """Alternatives on the sphere or the half-space's face, moved inside by what rounding may have put them out.
+    """Move alternatives on the sphere or on the half-space's face inside, by as much as rounding may have moved them
+    out.
 
-    Between a point of the ball and the one furthest beyond the face, both conditions are strict. Also whether that
-    was enough for each.
+    Between a point of the ball and the one furthest beyond the face, both conditions are strict. Also returns, for
+    each alternative, whether the move was enough.
     """
     where, span = known.where, known.span if isinstance(known, _geometry.Reduction) else None
     across = where.of(known.frame.differences(problem, pairs))
@@ -204,7 +209,7 @@ def normalised(pulls: Floats) -> Floats:
 
 
 def prove(proving: Callable[..., certificate.Proof], *evidence: Any) -> certificate.Proof:
-    """What the solver's evidence proves; where rounding has left none, say so."""
+    """Return the proof that the solver's evidence gives; raise a ValueError where rounding has left none."""
     try:
         return proving(*evidence)
     except ValueError as error:
@@ -212,13 +217,13 @@ def prove(proving: Callable[..., certificate.Proof], *evidence: Any) -> certific
 
 
 def require(proof: certificate.Proof) -> None:
-    """Where double precision gives nothing that can be proven, say so."""
+    """Raise a ValueError where double precision yields nothing that can be proven."""
     if not (proof.information > 0 and np.isfinite(proof.upper) and np.isfinite(proof.lower)):
         raise ValueError(BADLY_SCALED)
 
 
 def bracket(proof: certificate.Proof, tol: float) -> dict[str, Any]:
-    """What every answer says of its value: the middle, the bracket, and whether it is as narrow as was asked for."""
+    """Return the fields that every answer has: the middle, the bracket, and whether it is as narrow as requested."""
     lower, upper = min(proof.lower, proof.upper), proof.upper
     converged = bool(upper - lower <= tol * upper)
     return {"value": 0.5 * (lower + upper), "lower": lower, "upper": upper, "converged": converged}

@@ -1,8 +1,9 @@
-"""Both sides of every answer, verified from the problem alone.
+"""Verification of both sides of every answer, from the problem alone.
 
-From above: an allocation is feasible if its information against the closest alternative of every pair is at least 1;
-that is a closed form, recomputed here from a QR factorisation (the solver uses another). From below: for alternatives
-θ_j' with weights w_j >= 0 and prices p(x, a) = Σ_j w_j d_{x,a}(θ, θ_j'), every feasible η has Σ η p >= Σ w, so
+The upper end: an allocation is feasible if its information against the closest alternative of every pair is at
+least 1; that is a closed form, recomputed here from a QR factorisation (the solver uses another). The lower end: for
+alternatives θ_j' with weights w_j >= 0 and prices p(x, a) = Σ_j w_j d_{x,a}(θ, θ_j'), every feasible η has
+Σ η p >= Σ w, so
 
     (P)                v*    >= Σ w · min Δ / p                     over suboptimal pairs, θ_j' = θ on optimal arms;
     (P_z)              u*(z) >= Σ w + z Σ_x ρ(x) min_a (Δ - p);
@@ -11,9 +12,9 @@ that is a closed form, recomputed here from a QR factorisation (the solver uses 
 
     (P̃_α) is (P_z) with the minima and maxima over the pairs that the allocation pulls.
 
-Nothing here depends on how the answer was found: any allocation and any weights give true, perhaps poor, bounds.
-Every operation's rounding is bounded and charged to the answer, that of the reduced coordinates too, and what floating
-point cannot decide (ranks) is decided in exact arithmetic: an exact computation never refutes a bracket.
+Nothing here depends on how the answer was found: any allocation and any weights give valid, perhaps poor, bounds.
+The rounding of every operation is bounded and charged to the answer, including that of the reduced coordinates. What
+floating point cannot decide (ranks) is decided in exact arithmetic, so an exact computation never refutes a bracket.
 """
 
 from fractions import Fraction
@@ -30,7 +31,7 @@ from solid_bandits.bounds._supply import Setup, Supply
 from solid_bandits.bounds.results import Alternatives
 from solid_bandits.core.problem import Problem
 
-# What an answer made by hand may miss its own claims by, relatively.
+# Relative tolerance by which an answer made by hand may miss its own claims.
 SLACK = 1e-9
 
 
@@ -48,7 +49,7 @@ class Proof(NamedTuple):
     lower: float
     upper: float
     information: float
-    """Of the allocation, against its closest alternative."""
+    """Information of the allocation against its closest alternative."""
 
 
 def prove_free(
@@ -59,15 +60,15 @@ def prove_free(
     reduction: _geometry.Reduction | None = None,
     fine: float = 0.0,
 ) -> Proof:
-    """What an allocation and alternatives prove about (P).
+    """Return what an allocation and alternatives prove about (P).
 
     Args:
         problem: the problem.
         gaps: its gaps.
         allocation: η, shape (contexts, arms), >= 0.
-        alternatives: each equal to θ on every optimal arm.
+        alternatives: alternatives, each with θ's mean on every optimal arm.
         reduction: `_geometry.reduce(problem)`, where it is known.
-        fine: how much the bracket may widen, relatively, by a simpler charge for rounding.
+        fine: relative widening of the bracket that is accepted in exchange for a simpler bound on rounding.
 
     """
     eta = nonnegative("allocation", allocation, problem).ravel()
@@ -89,7 +90,7 @@ def prove_free(
             f"certificate: alternative {int(seen.any(axis=0).argmax())} changes the mean of an optimal arm, so (P) "
             "excludes it"
         )
-    # Outside `pairs` prices are zero: such arms lie in the span of the optimal ones.
+    # Outside `pairs` prices are zero, because such arms lie in the span of the optimal ones.
     prices = _prices(frame, cuts, pairs)
     least = gaps.values.ravel()[pairs] * (1 - gaps.error - 4 * EPS)
     price = float((prices / least).max(initial=0.0))
@@ -99,7 +100,9 @@ def prove_free(
 
 
 def prove_at(setup: Setup, policy: Floats, z: float, alternatives: Alternatives) -> Proof:
-    """What a policy ω (rows sum to 1) and alternatives prove about (P_z), or about another supply of z steps."""
+    """Return what a policy ω (rows sum to 1) and alternatives prove about (P_z), or about another supply of z
+    steps.
+    """
     problem, gaps, whole, supply = setup
     omega, off = _policy(policy, supply)
     information = z * policy_information(setup, policy) * (1 - 4 * EPS)
@@ -120,14 +123,14 @@ def prove_at(setup: Setup, policy: Floats, z: float, alternatives: Alternatives)
 
 
 def prove_least(setup: Setup, policy: Floats, alternatives: Alternatives) -> Proof:
-    """What a policy ω (rows sum to 1) and alternatives prove about z_min; `information` is 1 by definition."""
+    """Return what a policy ω (rows sum to 1) and alternatives prove about z_min; `information` is 1 by definition."""
     worst = policy_information(setup, policy)
     upper = (1 + 4 * EPS) / worst if worst > 0 else np.inf
     return Proof(least_steps(setup, alternatives), upper, 1.0)
 
 
 def least_steps(setup: Setup, alternatives: Alternatives) -> float:
-    """How many steps it takes at least, as far as alternatives prove it."""
+    """Return the number of steps that the alternatives prove to be necessary."""
     problem, gaps, whole, supply = setup
     if len(alternatives.weights) == 0:
         return 0.0
@@ -139,9 +142,10 @@ def least_steps(setup: Setup, alternatives: Alternatives) -> float:
 
 
 def policy_information(setup: Setup, policy: Floats) -> float:
-    """Least E_ρ[Σ_a ω(x, a) d_{x,a}(θ, θ')] over all alternatives θ', rounded down; infinite where there is none.
+    """Return the least E_ρ[Σ_a ω(x, a) d_{x,a}(θ, θ')] over all alternatives θ', rounded down; infinite if there are
+    none.
 
-    It holds for the policy as it is and for its rows divided by what they exactly sum to.
+    It holds for the policy as it is and for its rows divided by their exact sums.
     """
     problem, gaps, whole, supply = setup
     omega, off = _policy(policy, supply)
@@ -170,21 +174,22 @@ def _least(
     pairs: Ints,
     fine: float = 0.0,
 ) -> float:
-    """Information against the closest alternative of every pair, rounded down; infinity where none has one.
+    """Return the information against the closest alternative of every pair, rounded down; infinite where none has
+    one.
 
     Args:
         problem: the problem.
         gaps: its gaps.
         frame: units of the features.
         where: coordinates of the alternatives.
-        span: what they are orthogonal to.
-        pulls: of each variable.
+        span: the span that they are orthogonal to.
+        pulls: pulls of each variable.
         spread: features in these coordinates, shape (variables, k).
         variables: flat indices of the pairs that are pulled.
         targets: φ* - φ of the pairs in these coordinates, shape (pairs, k).
         widths: the norms of φ* - φ in the frame's units, shape (pairs,).
         pairs: flat indices of the suboptimal pairs to look at.
-        fine: how much information may be lost, relatively, to a simpler charge for rounding.
+        fine: relative loss of information that is accepted in exchange for a simpler bound on rounding.
 
     """
     if len(pairs) == 0 or where.basis.shape[1] == 0:
@@ -212,7 +217,7 @@ def _least(
 
 
 def make_ball(problem: Problem, frame: _geometry.Frame) -> Ball | None:
-    """The ball of the alternatives in the frame's units, where they are bounded."""
+    """Return the ball of the alternatives in the frame's units; None where they are unbounded."""
     if problem.theta_bound is None:
         return None
     scale = float(frame.scale[0])
@@ -221,16 +226,16 @@ def make_ball(problem: Problem, frame: _geometry.Frame) -> Ball | None:
 
 
 class Cuts(NamedTuple):
-    """Alternatives, in the frame's units: the true one of each is its shift, projected, divided by its reach."""
+    """Alternatives in the frame's units: the exact one of each is its shift, projected, divided by its reach."""
 
     shifts: Reals
     """(alternatives, dim)."""
     moved: Floats
-    """How far each is at most from its projection on the complement of the span."""
+    """Upper bound on the distance of each from its projection on the complement of the span."""
     reach: Floats
     """(φ* - φ)ᵀ(θ - θ') / Δ at each alternative's pair, rounded down, > 0."""
     weights: Floats
-    """0 where rounding leaves it open whether there is such an alternative."""
+    """Dual weights; 0 where rounding leaves it open whether there is such an alternative."""
 
 
 def _cuts(
@@ -240,7 +245,7 @@ def _cuts(
     span: _geometry.Span,
     alternatives: Alternatives,
 ) -> Cuts:
-    """The alternatives as far as they are proven to be some; ValueError if one is none."""
+    """Return the alternatives as far as they are proven to be alternatives; raise a ValueError if one is not."""
     weights = alternatives.weights
     if np.any(weights < 0) or not np.isfinite(weights).all():
         raise ValueError("certificate: a weight is negative or not finite")
@@ -274,7 +279,7 @@ def counts(
     shifts: Floats,
     pairs: Ints,
 ) -> NDArray[np.bool_]:
-    """Whether each shift is proven to be that of an alternative which makes its pair's arm as good as the best."""
+    """Return whether each shift is proven to make its pair's arm at least as good as the best one."""
     span = _geometry.no_span(problem.dim) if span is None else span
     cuts, _, _ = _examine(problem, gaps, frame, span, shifts, pairs)
     return np.asarray(cuts.weights > 0)
@@ -288,7 +293,7 @@ def _examine(
     shifts: Floats,
     pairs: Ints,
 ) -> tuple[Cuts, Floats, Floats]:
-    """Cuts of weight 1, or 0 where one is not proven; their reach as it looks; ‖θ'‖² - bound², rounded up."""
+    """Return cuts of weight 1 (0 where not proven), their reach as computed, and ‖θ'‖² - bound² rounded up."""
     sharp = frame.sharp
     scaled, moved = span.project((shifts * frame.scale).astype(sharp.dtype, copy=False))
     lengths = norms(scaled)
@@ -312,7 +317,7 @@ def _examine(
 
 
 def _prices(frame: _geometry.Frame, cuts: Cuts, pairs: Ints | slice) -> Floats:
-    """2σ² p(x, a) = Σ_j w_j (φᵀ(θ - θ_j'))², rounded up, of some pairs."""
+    """Return 2σ² p(x, a) = Σ_j w_j (φᵀ(θ - θ_j'))² for some pairs, rounded up."""
     table = frame.sharp[pairs]
     error = upto(table.shape[1], norms(cuts.shifts), unit_of(table)) + cuts.moved
     means = np.abs(table @ cuts.shifts.T).astype(np.float64) + frame.sizes[pairs][:, None] * error
@@ -321,7 +326,7 @@ def _prices(frame: _geometry.Frame, cuts: Cuts, pairs: Ints | slice) -> Floats:
 
 
 def nonnegative(name: str, values: Floats, problem: Problem) -> Floats:
-    """A table of pulls, if it is one."""
+    """Return a table of pulls; raise a ValueError unless it is one."""
     shape = (problem.n_contexts, problem.n_arms)
     if values.shape != shape or not np.isfinite(values).all() or values.min() < 0:
         raise ValueError(f"certificate: {name} must be finite, >= 0 and of shape {shape}")
@@ -329,7 +334,7 @@ def nonnegative(name: str, values: Floats, problem: Problem) -> Floats:
 
 
 def _policy(policy: Floats, supply: Supply) -> tuple[Floats, float]:
-    """The policy with a row for each group, and how far at most a row's sum is from 1."""
+    """Return the policy with a row for each group, and the largest distance of a row's sum from 1."""
     if policy.shape != supply.allowed.shape or not np.isfinite(policy).all() or policy.min() < 0:
         raise ValueError(f"certificate: policy must be finite, >= 0 and of shape {supply.allowed.shape}")
     if policy[~supply.allowed].any():

@@ -1,4 +1,4 @@
-"""u*(z) over a range of z: what a figure of Lemma 1 draws."""
+"""The curve u*(z) over a range of z, as in Lemma 1."""
 
 from dataclasses import dataclass
 
@@ -35,9 +35,9 @@ class Curve:
     """(points,): λ*(z)."""
     answers: tuple[LowerBoundAt, ...]
     bound: LowerBound
-    """(P): v* is where the curve falls to."""
+    """The answer to (P): the curve falls to its v*."""
     exploration: PureExploration
-    """z_min is where the curve begins."""
+    """The answer to pure exploration: the curve begins at its z_min."""
 
     @property
     def value(self) -> Floats:
@@ -52,7 +52,7 @@ def curve(problem: Problem, z: ArrayLike | None = None, points: int = 24, tol: f
         problem: the problem.
         z: values above z_min; if None, `points` of them in geometric progression from just above z_min to
             100 times the larger of z_min and z-bar.
-        points: how many, where z is None.
+        points: number of values of z, where z is None.
         tol: the relative width of every bracket.
 
     Returns:

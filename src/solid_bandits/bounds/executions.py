@@ -1,7 +1,7 @@
-"""The lower bound without the context distribution, and what comes of it when contexts are drawn all the same.
+"""The lower bound without the context distribution, and what it is worth when contexts are drawn nevertheless.
 
-So the appendix on the lower bound discusses (P_z). With one total instead, (P̃_z), it prescribes pulls that may not be
-there to make; the mismatch α_z says by how much each context is off, and (P̃_α) asks for the best correction.
+The appendix on the lower bound discusses (P_z) in this way. With a single total, (P̃_z), it prescribes pulls that may
+not be possible; the mismatch α_z says by how much each context is off, and (P̃_α) asks for the best correction.
 """
 
 import numpy as np
@@ -31,18 +31,19 @@ from solid_bandits.bounds.results import (
 )
 from solid_bandits.core.problem import Problem
 
-# Pulls that every optimal allocation is proven to have less of than this part of an even share are taken as none.
+# Fraction of an even share. Pulls that every optimal allocation is proven to have less of than this are set to zero.
 _IDLE = 1e-3
 
 
 def lower_bound_in_total(problem: Problem, z: float, tol: float = 1e-6) -> LowerBoundInTotal:
-    """Solve (P̃_z): the least regret of z pulls, in whatever contexts one likes.
+    """Solve (P̃_z): the least regret of z pulls when contexts can be chosen.
 
         ũ*_z = inf_{η >= 0} Σ η(x, a) Δ(x, a)   s.t.   inf_{θ'} Σ η(x, a) d_{x,a}(θ, θ') >= 1,   Σ_{x,a} η(x, a) = z
 
-    It has a global constraint where (P_z) has one for each context, so v* <= ũ*_z <= u*(z): the contexts, too, are
-    chosen. An optimal η̃*_z need not be unique (two contexts with the same optimal features share their pulls in any
-    way); pulls that no optimal one needs, as far as the evidence shows, are exactly 0 in the one returned.
+    It has one constraint on the total where (P_z) has one for each context, so v* <= ũ*_z <= u*(z): contexts, too, can
+    be chosen. An optimal η̃*_z need not be unique (two contexts with the same optimal features can share their pulls in
+    any proportion). Pulls that no optimal allocation needs, as far as the evidence shows, are exactly 0 in the one
+    returned.
 
     Args:
         problem: the problem.
@@ -53,7 +54,7 @@ def lower_bound_in_total(problem: Problem, z: float, tol: float = 1e-6) -> Lower
         The value, its certified bracket and the allocation η̃*_z.
 
     Raises:
-        ValueError: no z pulls are enough (the message says how many are), or a context has several optimal arms.
+        ValueError: z pulls are not enough (the message says how many are), or a context has several optimal arms.
 
     Example:
         >>> import solid_bandits as sb
@@ -90,14 +91,13 @@ def lower_bound_in_total(problem: Problem, z: float, tol: float = 1e-6) -> Lower
 
 
 def execute(problem: Problem, allocation: ArrayLike) -> Execution:
-    """What an allocation gives when it is played: in each context an arm is drawn in proportion to its pulls.
+    """Return what an allocation gives when it is played: in each context an arm is drawn in proportion to its pulls.
 
         ζ̃_z(x, a) = η(x, a) α_z(x),   α_z(x) = zρ(x) / Σ_a' η(x, a'),   z = Σ_{x,a} η(x, a)
 
-    are the pulls to expect of z steps. Where α_z is not 1 the allocation cannot be realised: a context with α_z < 1
-    comes too rarely, and neither the regret nor the information of the allocation is what one gets. Of a context
-    that the allocation leaves out the paper says nothing; here its best arm is pulled, at no regret, and α_z is
-    infinite.
+    are the expected pulls of z steps. Where α_z is not 1 the allocation cannot be realised: a context with α_z < 1
+    comes too rarely, and the allocation's regret and information are not attained. The paper does not define this for a
+    context that the allocation leaves out; here its best arm is pulled, at no regret, and α_z is infinite.
 
     Args:
         problem: the problem.
@@ -136,14 +136,14 @@ def execute(problem: Problem, allocation: ArrayLike) -> Execution:
 
 
 def best_execution(problem: Problem, allocation: ArrayLike, tol: float = 1e-6) -> BestExecution:
-    """Solve (P̃_α): the correction of an allocation that has the least regret and can be realised.
+    """Solve (P̃_α): the realisable correction of an allocation that has the least regret.
 
         inf_{α >= 0} Σ η α Δ   s.t.   inf_{θ'} Σ η α d_{x,a}(θ, θ') >= 1,   Σ_a η(x, a) α(x, a) = zρ(x) for every x
 
     with z = Σ η. A correction multiplies, so pairs that η leaves out stay out. The paper says that a change of
     variables makes this (P_z), with α = η*_z / η̃*_z. That holds where η̃*_z pulls every pair that η*_z pulls. Where it
     does not, the least regret is larger than u*(z), or there is no correction at all: then the value is infinite, and
-    the evidence proves that more than z steps are needed, or a context is left out.
+    the evidence proves that more than z steps are needed, or that a context is left out.
 
     Args:
         problem: the problem.
@@ -209,9 +209,9 @@ def _impossible(z: float, eta: Floats, alternatives: Alternatives) -> BestExecut
 
 
 def _unseen(setup: Setup) -> Alternatives | None:
-    """An alternative that no pair of the support tells from θ, where they do not span the features of all pairs.
+    """Return an alternative that no pair of the support tells from θ, where the support does not span all features.
 
-    None where they do; without any alternative where none was found.
+    Returns None where it does span them, and an empty set of alternatives where none was found.
     """
     problem, gaps, whole, supply = setup
     where, frame = whole.where, whole.frame
@@ -227,7 +227,7 @@ def _unseen(setup: Setup) -> Alternatives | None:
     if not sizes[best] > 0:
         return Alternatives.none(problem.dim)
     pair = gaps.suboptimal[best : best + 1]
-    # The least change of θ in these directions that makes the pair's arm as good as the best, and a little more.
+    # The smallest change of θ in these directions that makes the pair's arm as good as the best, enlarged a little.
     size = gaps.values.ravel()[pair] / sizes[best] * (1 + 1e-9)
     shift = (where.basis @ (free.T @ across[best] * size))[None]
     if not certificate.counts(problem, gaps, frame, None, shift, pair).all():
@@ -236,9 +236,9 @@ def _unseen(setup: Setup) -> Alternatives | None:
 
 
 def _without_regret(setup: Setup, z: float) -> Floats | None:
-    """A distribution over the optimal pairs with enough information in z pulls; None if there is none.
+    """Return a distribution over the optimal pairs with enough information in z pulls; None if there is none.
 
-    Where it is too close to call there is none: the bracket of the whole program then decides.
+    Cases too close to call count as none: the bracket of the whole program then decides.
     """
     supply = setup.supply
     only = Supply(supply.share, greedy(setup.problem).reshape(supply.allowed.shape))
@@ -253,11 +253,11 @@ def _without_regret(setup: Setup, z: float) -> Floats | None:
 
 
 def _tidied(setup: Setup, z: float, tol: float, found: Found) -> Found:
-    """The allocation without the pulls that no optimal one needs, as far as the evidence shows.
+    """Return the allocation without the pulls that no optimal one needs, as far as the evidence shows.
 
     With prices p of the alternatives, pair i costs r_i = (Δ - p)_i - min (Δ - p) more than the cheapest. Every optimal
-    η̃ has Σ η̃ r <= upper - lower: where (upper - lower) / r_i is small it hardly pulls the pair, but an interior point
-    does.
+    η̃ has Σ η̃ r <= upper - lower: where (upper - lower) / r_i is small it hardly pulls the pair, although an interior
+    point does.
     """
     problem, gaps, _, supply = setup
     table = problem.features.reshape(-1, problem.dim)
@@ -271,7 +271,7 @@ def _tidied(setup: Setup, z: float, tol: float, found: Found) -> Found:
     try:
         again = solve_at(only, z, tol, feasible(only, z, None, None), None)
     except ValueError:
-        return found  # so few pairs are too few to prove anything: better dust than no proof
+        return found  # too few pairs are left to prove anything: keep the dust
     proof = certificate.prove_at(setup, again.policy, z, found.alternatives)
     better = Found(
         again.policy, proof._replace(lower=min(proof.lower, proof.upper)), found.alternatives, None

@@ -80,11 +80,11 @@ def lower_bound(problem: Problem, tol: float = 1e-6, warm_start: LowerBound | No
     alternatives = evidence(problem, gaps, program, reduction, found)
     proof = prove(certificate.prove_free, problem, gaps, allocation, alternatives, reduction, 1e-3 * tol)
     if not proof.information > 0.5:
-        # Tidying took away pulls that a badly scaled problem needs.
+        # Tidying removed pulls that a badly scaled problem needs.
         allocation.flat[program.variables] = found.y
         proof = prove(certificate.prove_free, problem, gaps, allocation, alternatives, reduction, 1e-3 * tol)
     require(proof)
-    # Information is linear along rays, so this has 1; rounded up.
+    # Information is linear along rays, so the scaled allocation has information 1; rounded up.
     allocation *= (1 + 8 * EPS) / proof.information
     proof = proof._replace(upper=proof.upper / proof.information * (1 + 16 * EPS))
     totals = allocation.sum(axis=1)
@@ -149,7 +149,7 @@ def lower_bound_at(
         z: the number of steps, at least z_min.
         tol: the relative width of the bracket to reach.
         warm_start: the answer for a nearby problem or z.
-        exploration: the answer of `pure_exploration` for this very problem, where it is known: saves solving it.
+        exploration: the answer of `pure_exploration` for the same problem, if known, which saves solving it.
 
     Returns:
         The value, its certified bracket, the policy ω*_z and the multiplier λ*.

@@ -1,4 +1,4 @@
-"""The lower bound as results keep it: plain data, with the reason where there is none."""
+"""The lower bound as stored with results: plain data, with the reason where there is none."""
 
 from collections.abc import Callable, Iterable
 
@@ -13,10 +13,10 @@ ENDS = ("value", "lower", "upper")
 
 
 def bound_record(problem: Problem | Callable[[int], Problem], runs: int = 1) -> Plain:
-    """v* with its certified bracket and allocation; for a new problem in each run, the means over runs.
+    """Return v* with its certified bracket and allocation; for a new problem in each run, the means over runs.
 
-    Regret averaged over runs is bounded by v* averaged over runs. Where a problem has no bound (ties for the best
-    arm, say), the record is the reason.
+    Regret averaged over runs is bounded by v* averaged over runs. Where a problem has no bound (for instance, ties for
+    the best arm), the record is the reason.
     """
     try:
         if not callable(problem):
@@ -25,14 +25,14 @@ def bound_record(problem: Problem | Callable[[int], Problem], runs: int = 1) -> 
         answers = [lower_bound(problem(run), tol=TOLERANCE) for run in range(runs)]
     except ValueError as error:
         return {"reason": str(error)}
-    except Exception as error:  # a figure without its dashed line is no reason to lose a simulation
+    except Exception as error:  # a missing line in a figure must not lose a simulation
         return {"reason": f"{type(error).__name__}: {error}"}
     means = {name: float(np.mean([getattr(one, name) for one in answers])) for name in ENDS}
     return {**means, "problems": runs}
 
 
 def targets_record(problem: Problem, zs: Iterable[float]) -> Plain:
-    """ω*_z and λ* at each normalisation z; null where (P_z) is infeasible or has no solution."""
+    """Return ω*_z and λ* at each normalisation z; null where (P_z) is infeasible or has no solution."""
     at: list[Plain] = []
     exploration = None
     for z in sorted(set(zs)):

@@ -1,4 +1,4 @@
-"""What the programs answer: values with their brackets, and the evidence for both sides."""
+"""Answers of the programs: values with their brackets, and the evidence for both sides."""
 
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ class _Frozen:
 
 @dataclass(frozen=True, eq=False)
 class Alternatives(_Frozen):
-    """Alternatives θ' and their dual weights: what proves a lower bound.
+    """Alternatives θ' and their dual weights, which prove a lower bound.
 
     Each is one linear inequality on pulls, Σ η(x, a) (φ(x, a)ᵀ(θ - θ'))² / (2σ²) >= 1; the weights combine them.
 
@@ -35,13 +35,13 @@ class Alternatives(_Frozen):
     contexts: Ints
     """(alternatives,): the context in which θ' makes another arm at least as good as the optimal one."""
     arms: Ints
-    """(alternatives,): that arm."""
+    """(alternatives,): that other arm."""
     weights: Floats
     """(alternatives,): dual weights, >= 0."""
 
     @classmethod
     def none(cls, dim: int) -> "Alternatives":
-        """No alternative at all, in this dimension."""
+        """Return an empty set of alternatives in this dimension."""
         nothing = np.zeros(0, dtype=np.int64)
         return cls(np.zeros((0, dim)), nothing, nothing, np.zeros(0))
 
@@ -72,12 +72,12 @@ class LowerBound(_Frozen):
     z_bar: float
     """z-bar(θ*) = max_x Σ_a η*(x, a) / ρ(x)."""
     exploration_free: bool
-    """No exploration is needed: pulls of the optimal arms rule out every alternative, and the value is 0."""
+    """Whether no exploration is needed: pulls of the optimal arms rule out every alternative, and the value is 0."""
     converged: bool
-    """Whether upper - lower <= tol * upper; if not, the bracket is true but wider."""
+    """Whether upper - lower <= tol * upper; if not, the bracket is valid but wider."""
     alternatives: Alternatives
     restart: Restart | None = field(repr=False)
-    """Where a solve of a nearby problem starts (argument `warm_start`)."""
+    """Starting point for a solve of a nearby problem (argument `warm_start`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,8 @@ class LowerBoundAt(_Frozen):
     converged: bool
     alternatives: Alternatives
     exploration: "PureExploration" = field(repr=False)
-    """What decided that z is feasible; give it to the next call for the same problem and another z."""
+    """Pure exploration, which decided that z is feasible; pass it to the next call for the same problem and another
+    z."""
     restart: Restart | None = field(repr=False)
 
 
@@ -121,11 +122,11 @@ class PureExploration(_Frozen):
     """
 
     z_min: float
-    """The middle of the bracket."""
+    """z_min: the middle of the bracket."""
     lower: float
-    """Certified: no policy does with fewer steps."""
+    """Certified: no policy needs fewer steps."""
     upper: float
-    """Certified: `policy` does with this many."""
+    """Certified: `policy` needs at most this many steps."""
     policy: Floats
     """ω(x, a), shape (contexts, arms); each row sums to 1."""
     converged: bool
@@ -135,7 +136,7 @@ class PureExploration(_Frozen):
 
 @dataclass(frozen=True, eq=False)
 class LowerBoundInTotal(_Frozen):
-    """The answer to (P̃_z): the least regret of z pulls in whatever contexts.
+    """The answer to (P̃_z): the least regret of z pulls in contexts of one's choice.
 
     Example:
         >>> import solid_bandits as sb
@@ -154,18 +155,18 @@ class LowerBoundInTotal(_Frozen):
     allocation: Floats
     """η̃*_z(x, a), shape (contexts, arms); sums to z."""
     multiplier: float
-    """Of the information constraint."""
+    """Multiplier of the information constraint."""
     z_min: float
-    """Certified: so many pulls are enough, contexts being chosen."""
+    """Certified: this many pulls are enough when contexts can be chosen."""
     converged: bool
     alternatives: Alternatives
     exploration: PureExploration = field(repr=False)
-    """What decided that z is feasible; its policy has one row for all pairs."""
+    """Pure exploration, which decided that z is feasible; its policy has one row for all pairs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Execution(_Frozen):
-    """What z steps give to expect when arms are drawn in proportion to an allocation of z pulls.
+    """Expected outcome of z steps when arms are drawn in proportion to an allocation of z pulls.
 
     Example:
         >>> import solid_bandits as sb
@@ -178,18 +179,19 @@ class Execution(_Frozen):
 
     z: float
     mismatch: Floats
-    """α_z(x) = zρ(x) / Σ_a η(x, a), shape (contexts,): what a context gets of its pulls; infinite if it has none."""
+    """α_z(x) = zρ(x) / Σ_a η(x, a), shape (contexts,): share of its pulls that a context gets; infinite if it has
+    none."""
     pulls: Floats
-    """ζ̃_z(x, a), shape (contexts, arms)."""
+    """ζ̃_z(x, a): expected pulls, shape (contexts, arms)."""
     regret: float
-    """Σ ζ̃ Δ."""
+    """Expected regret, Σ ζ̃ Δ."""
     information: float
-    """Against the closest alternative, rounded down; the allocation is realised to no avail where it is below 1."""
+    """Information against the closest alternative, rounded down; below 1, what is played does not rule it out."""
 
 
 @dataclass(frozen=True, eq=False)
 class BestExecution(_Frozen):
-    """The answer to (P̃_α): the best correction of an allocation that contexts, drawn by ρ, allow.
+    """The answer to (P̃_α): the best correction of an allocation that is possible when contexts are drawn by ρ.
 
     Example:
         >>> import solid_bandits as sb
@@ -211,7 +213,7 @@ class BestExecution(_Frozen):
     factors: Floats
     """α(x, a), shape (contexts, arms); NaN where the allocation has no pulls."""
     support: Bools
-    """Where the allocation has pulls, shape (contexts, arms)."""
+    """Mask of the pairs that the allocation pulls, shape (contexts, arms)."""
     converged: bool
     alternatives: Alternatives
-    """What proves `lower`; where there is no correction, that more than z steps are needed."""
+    """Evidence for `lower`; where there is no correction, it proves that more than z steps are needed."""

@@ -1,8 +1,8 @@
-"""The regret bounds of Theorems 1 and 2 as numbers, with every constant that their statements or proofs have.
+"""The regret bounds of Theorems 1 and 2 as numbers, with every constant of their statements or proofs.
 
 The statements hide constants in O(·) and lin(·); these are taken from the proofs (appendices on the regret and on the
-worst case), term by term. The number M_n of exploring rounds without the good event is random and enters by the bound
-on its mean, 3π²/2, everywhere: in the bound on the number of phases, too, where the proof does so silently.
+worst case), term by term. The number M_n of exploring rounds without the good event is random and is replaced by the
+bound on its mean, 3π²/2, everywhere: also in the bound on the number of phases, where the proof does so silently.
 """
 
 import math
@@ -16,37 +16,37 @@ from solid_bandits.core.problem import Problem
 from solid_bandits.estimation.confidence import confidence_radius
 
 BAD_ROUNDS = 1.5 * math.pi**2
-"""The bound on E[M_n] (lemma on bad events)."""
+"""Bound on E[M_n] (lemma on bad events)."""
 _FAR = 1e6
-"""Beyond this z, in units of z_min and z-bar, u*(z) - v* is continued as 1/z: no bracket tells it from 0 any more."""
+"""Multiple of z_min and z-bar beyond which u*(z) - v* is continued as 1/z, since no bracket tells it from 0."""
 
 
 @dataclass(frozen=True)
 class RegretBound:
-    """An upper bound on the expected regret of n steps, and what it is made of."""
+    """An upper bound on the expected regret of n steps, with its terms."""
 
     n: float
     terms: dict[str, float]
-    """What it is for -> how much; they add up to `value`."""
+    """Name of each term -> its size; they add up to `value`."""
     most: float
-    """n E_ρ[max_a Δ(x, a)]: what the worst policy loses."""
+    """n E_ρ[max_a Δ(x, a)]: the regret of the worst policy."""
     exploring: float
-    """How many exploring rounds the bound allows for."""
+    """Number of exploring rounds that the bound allows for."""
 
     @property
     def value(self) -> float:
-        """The bound."""
+        """The bound: the sum of its terms."""
         return float(sum(self.terms.values()))
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound says nothing: no policy loses more than `most`."""
+        """Whether the bound says nothing, because no policy loses more than `most`."""
         return self.value >= self.most
 
 
 @dataclass(frozen=True)
 class _Constants:
-    """What the terms of both proofs are made of."""
+    """Quantities that the terms of both proofs are made of."""
 
     problem: Problem
     n: float
@@ -54,7 +54,7 @@ class _Constants:
 
     @property
     def size(self) -> float:
-        """BL: the largest mean reward there can be."""
+        """BL: the largest possible mean reward."""
         return self.problem.B * self.problem.L
 
     @property
@@ -71,7 +71,7 @@ class _Constants:
         return 2 * self.size**2 / self.variance
 
     def radius(self, delta: float) -> float:
-        """c_{n,δ}."""
+        """Return c_{n,δ}."""
         problem = self.problem
         return confidence_radius(
             self.n, delta, problem.dim, problem.noise_std, problem.B, problem.L, self.ridge
@@ -83,16 +83,16 @@ class _Constants:
         return self.radius(1 / self.n)
 
     def gamma(self, exploring: float) -> float:
-        """c_{n,1/S²}, after S exploring rounds."""
+        """Return c_{n,1/S²}, after S exploring rounds."""
         return self.radius(1 / max(exploring, 2.0) ** 2)
 
     def contexts_off(self, exploring: float) -> float:
-        """ζ_n: what the empirical context distribution is off by, summed (lemma on the deviation of ρ)."""
+        """Return ζ_n: the summed error of the empirical context distribution (lemma on the deviation of ρ)."""
         s, count = max(exploring, 1.0), self.problem.n_contexts
         return 4 * count * (math.sqrt(s * math.log(count * s * s)) + math.log(s) + 1)
 
     def widths(self, exploring: float) -> float:
-        """Ψ_n: confidence widths, summed (lemma on Ψ)."""
+        """Return Ψ_n: the summed confidence widths (lemma on Ψ)."""
         s, ridge, length, dim = max(exploring, 1.0), self.ridge, self.problem.L, self.problem.dim
         return (
             length / math.sqrt(ridge) * (self.contexts_off(s) + BAD_ROUNDS)
@@ -101,12 +101,14 @@ class _Constants:
         )
 
     def designs_off(self, exploring: float) -> float:
-        """What the design of the pulls is off from that of the policies by, in information."""
+        """Return the information lost because the design of the pulls differs from that of the policies."""
         amount = self.problem.dim * max(exploring, 1.0)
         return self.divergence * (math.sqrt(amount * math.log(amount)) + 1)
 
     def steps(self, exploring: float, multiplier: float, z: float) -> float:
-        """a_λ: the price of incremental updates, λ_1 being 0 and b_ω and b_λ the largest subgradients there can be."""
+        """Return a_λ, the price of incremental updates, with λ_1 = 0 and b_ω and b_λ the largest possible
+        subgradients.
+        """
         width = math.sqrt(self.gamma(exploring)) * self.problem.L / math.sqrt(self.ridge)
         information = self.divergence + 2 * self.size / self.variance * width
         by_policy = self.size + width + self.max_multiplier * information
@@ -117,17 +119,17 @@ class _Constants:
 def regret_bound(
     problem: Problem, n: float, max_multiplier: float | None = None, z0: float = 1.0
 ) -> RegretBound:
-    """The finite-time bound of Theorem 1: SOLID as `Solid.theory` has it, z_k = z_0 e^k and p_k = z_k e^{2k}.
+    """Return the finite-time bound of Theorem 1 for `Solid.theory`: z_k = z_0 e^k and p_k = z_k e^{2k}.
 
         E[R_n] <= v* c_{n,1/n} / (2σ²) + C_log √(log log n) (log n)^{3/4} + C_const
 
-    with C_log and C_const expanded into the proof's terms. Lemma 1's bound on u*(z_k) - v* has a constant c_Θ whose
-    value nobody knows; here u*(z_k) itself is computed, which is less.
+    with C_log and C_const expanded into the proof's terms. Lemma 1's bound on u*(z_k) - v* has an unknown constant c_Θ;
+    here u*(z_k) itself is computed, which is smaller.
 
     Args:
         problem: the problem; its bound B on ‖θ‖ is ‖θ*‖ where it has none.
         n: the horizon, at least 3; a float, as large as you like.
-        max_multiplier: λ_max, at least 2 B L z_min, which it is if not given.
+        max_multiplier: λ_max, at least 2 B L z_min, which is the default.
         z0: z_0 >= 1.
 
     Returns:
@@ -171,11 +173,11 @@ def regret_bound(
 
 
 def worst_case_bound(problem: Problem, n: float, max_multiplier: float, rate: float = 1.0) -> RegretBound:
-    """The worst-case bound of Theorem 2: p_k = e^{rk}, whatever the z_k >= 1 are.
+    """Return the worst-case bound of Theorem 2, with p_k = e^{rk} and any z_k >= 1.
 
         E[R_n] <= 12 B L π² C_λ + 2e^r (λ_max² + log|A|) / r · √n + C_sqrt C_λ log n √(dn),   C_λ = 1 + λ_max B L / σ²
 
-    with C_sqrt expanded into the proof's terms. It holds for every λ_max >= 0; at 0 only the objective is left.
+    with C_sqrt expanded into the proof's terms. It holds for every λ_max >= 0; at 0 only the objective remains.
 
     Args:
         problem: the problem; its bound B on ‖θ‖ is ‖θ*‖ where it has none.
@@ -219,7 +221,7 @@ def _worst(problem: Problem) -> float:
 
 
 def _phases_within(n: float, z0: float) -> int:
-    """The last phase that n exploring rounds can begin."""
+    """Return the last phase that n exploring rounds can begin."""
     phase, begun = 0, z0
     while begun < n:
         phase += 1
@@ -228,7 +230,7 @@ def _phases_within(n: float, z0: float) -> int:
 
 
 def _last_phase(known: _Constants, z0: float, first: int) -> int:
-    """The largest K_n that the inequality on the sum of p_k / z_k allows, and that n steps do (its appendix)."""
+    """Return the largest K_n allowed by the inequality on the sum of p_k / z_k and by n steps (appendix)."""
     size, variance, most = known.size, known.variance, known.max_multiplier
     largest = min(first, _phases_within(known.n, z0))
     for last in range(first, _phases_within(known.n, z0) + 1):
@@ -250,7 +252,7 @@ def _last_phase(known: _Constants, z0: float, first: int) -> int:
 
 
 def _bias(problem: Problem, z: float, z_min: float, z_bar: float, v: float) -> float:
-    """u*(z) - v*, from above; beyond what brackets can tell, it falls as 1/z."""
+    """Return an upper bound on u*(z) - v*; beyond what brackets can resolve, it falls as 1/z."""
     far = _FAR * max(z_min, z_bar)
     at = lower_bound_at(problem, min(z, far), tol=1e-9)
     return max(at.upper - v, 0.0) * min(1.0, far / z)

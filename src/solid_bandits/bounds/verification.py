@@ -1,4 +1,4 @@
-"""An answer against the evidence inside it; it may come from outside, made by hand."""
+"""Verification of an answer, which may come from outside or be made by hand, against the evidence inside it."""
 
 import numpy as np
 
@@ -32,8 +32,8 @@ def verify(problem: Problem, answer: Answer) -> Proof:
 
     Args:
         problem: the problem the answer is about.
-        answer: of `lower_bound`, `lower_bound_at`, `pure_exploration`, `lower_bound_in_total` or `best_execution`, or
-            one made by hand.
+        answer: an answer of `lower_bound`, `lower_bound_at`, `pure_exploration`, `lower_bound_in_total` or
+            `best_execution`, or one made by hand.
 
     Returns:
         The bracket that the allocation (or policy) and the alternatives prove.
@@ -113,13 +113,13 @@ def _is_exploration_free(problem: Problem, gaps: _geometry.Gaps) -> bool:
 
 
 def check_kind(name: str, answer: object, kind: type[Answer]) -> None:
-    """Raise a ValueError unless an answer that may be given, and need not, is of this kind."""
+    """Raise a ValueError unless an optional answer is of this kind."""
     if answer is not None and not isinstance(answer, kind):
         raise ValueError(f"{name} must be a {kind.__name__}, got {checks.short(answer)}")
 
 
 def _check_answer(problem: Problem, answer: object) -> None:
-    """Raise a ValueError unless every field that a proof starts from is of its kind, and fits the problem."""
+    """Raise a ValueError unless every field that a proof starts from has the right type and fits the problem."""
     if not isinstance(answer, Answer):
         raise ValueError(
             "answer must be a LowerBound, LowerBoundAt, PureExploration, LowerBoundInTotal or BestExecution, got "
@@ -127,7 +127,7 @@ def _check_answer(problem: Problem, answer: object) -> None:
         )
     names = ("z_min",) if isinstance(answer, PureExploration) else ("value",)
     at = isinstance(answer, LowerBoundAt | LowerBoundInTotal | BestExecution)
-    # That an execution is impossible is told by an infinite bracket.
+    # An infinite bracket claims that an execution is impossible.
     impossible = isinstance(answer, BestExecution) and answer.lower == np.inf
     claimed = () if impossible else (*names, "lower", "upper")
     for name in (*claimed, *(("z",) if at else ())):
@@ -161,7 +161,7 @@ def _check_alternatives(problem: Problem, alternatives: object) -> None:
         return
     checks.array("answer.alternatives.shifts", alternatives.shifts, "alternatives", "dim")
     checks.array("answer.alternatives.weights", alternatives.weights, "alternatives")
-    for name in ("contexts", "arms"):  # which of them are pairs of the problem, the proof finds out
+    for name in ("contexts", "arms"):  # the proof checks which of them are pairs of the problem
         values = getattr(alternatives, name)
         checks.array(f"answer.alternatives.{name}", values, "alternatives")
         if values.dtype.kind not in "iu":

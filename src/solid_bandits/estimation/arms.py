@@ -34,7 +34,7 @@ class ArmsWork(NamedTuple):
 
 
 def make_arms_work(dim: int) -> ArmsWork:
-    """Scratch for features of dimension `dim`."""
+    """Return scratch for features of dimension `dim`."""
     return ArmsWork(aligned_zeros(dim, WIDE), np.zeros(WIDE), np.zeros(WIDE))
 
 
@@ -62,7 +62,7 @@ def estimate_arms(estimator: Estimator, arms: Floats, first: int, work: ArmsWork
 
 @jit
 def estimate_differences(estimator: Estimator, arms: Floats, best: int, first: int, work: ArmsWork) -> int:
-    """The same of φ* - φ for the arms from `first` on, φ* being the features of arm `best`: gaps and their norms."""
+    """Return the same of φ* - φ for the arms from `first` on, φ* being the features of arm `best`: gaps and their norms."""
     count = block_size(arms.shape[0] - first)
     block = arms[first : first + count]
     for i in range(arms.shape[1]):
@@ -172,7 +172,7 @@ def _measure_wide(
 
 @jit
 def best_available(arms: Floats, available: Bools, theta: Floats) -> int:
-    """argmax_a φ_aᵀθ over the available arms, the first one where several tie."""
+    """Return argmax_a φ_aᵀθ over the available arms, the first one where several tie."""
     best = -1
     largest = -np.inf
     for arm in range(arms.shape[0]):

@@ -66,7 +66,7 @@ class Blocks(NamedTuple):
 
 
 def make_estimators(blocks: int, width: int, ridge: float) -> Estimator:
-    """The estimators of all blocks before any reward."""
+    """Return the estimators of all blocks before any reward."""
     return Estimator(
         triangle=np.tile(np.eye(width), (blocks, 1, 1)),
         weights=np.full((blocks, width), float(ridge)),
@@ -81,13 +81,13 @@ def make_estimators(blocks: int, width: int, ridge: float) -> Estimator:
 
 
 def make_evidences(blocks: int, width: int, ridge: float) -> Evidence:
-    """The rewards of all blocks before there are any; `ridge` is 0 where it is yet to be set."""
+    """Return the rewards of all blocks before there are any; `ridge` is 0 where it is yet to be set."""
     zeros, numbers = np.zeros((blocks, width)), (np.array(0.0), np.array(float(ridge)), np.array(0.0))
     return Evidence(np.tile(np.eye(width), (blocks, 1, 1)), zeros, zeros.copy(), *numbers)
 
 
 def make_blocks_work(blocks: int, width: int, norms: bool) -> RegressionWork:
-    """Scratch for so many blocks of this width."""
+    """Return scratch for so many blocks of this width."""
     arms = make_arms_work(width) if norms else None
     return RegressionWork(np.zeros(blocks * width), np.zeros(width), np.zeros(width), arms)
 
@@ -95,7 +95,7 @@ def make_blocks_work(blocks: int, width: int, norms: bool) -> RegressionWork:
 def start_regression(
     setting: Setting, ridge: float | str, half_life: float | None, norms: bool, relative: bool
 ) -> Blocks | Regression:
-    """The regression that this setting asks for, before any reward: in blocks, or one for all arms.
+    """Return the regression that this setting asks for, before any reward: in blocks, or one for all arms.
 
     The arguments after the first are those of `ridge.make_regression`.
     """
@@ -109,7 +109,7 @@ def start_regression(
 
 
 def each_block(kept: T) -> list[T]:
-    """The estimator, or the evidence, of each block; of one for all arms, itself. Views, with the sums of all."""
+    """Return the estimator, or the evidence, of each block; of one for all arms, itself. Views, with the sums of all."""
     parts: Any = kept
     if parts.triangle.ndim == 2:
         return [kept]
@@ -118,7 +118,7 @@ def each_block(kept: T) -> list[T]:
 
 @jit
 def block_of(weights: Floats, row: Floats) -> int:
-    """The number of a row's block; whatever the row says, it is one that there is."""
+    """Return the number of a row's block; whatever the row says, it is one that there is."""
     return int(min(max(row[0], 0.0), weights.shape[0] - 1.0))
 
 
@@ -162,7 +162,7 @@ def refine(
 
 @jit
 def spread_of(arms: Floats, available: Bools, means: Floats, width: int) -> tuple[float, float]:
-    """The largest ‖φ_a - mean of φ‖² and the largest ‖φ_a‖² among the arms that may be pulled, φ_a being e_a ⊗ x.
+    """Return the largest ‖φ_a - mean of φ‖² and the largest ‖φ_a‖² among the arms that may be pulled, φ_a being e_a ⊗ x.
 
     `means` is scratch, for a model.
     """
@@ -258,7 +258,7 @@ def _write_theta(regression: Blocks, theta: Floats) -> None:
 
 @jit
 def measure(estimator: Estimator, b: int, vector: Floats) -> tuple[float, float]:
-    """φᵀθ-hat and ‖φ‖²_{V^-1} in a block, of the features in `vector`, which are replaced by U^-T φ."""
+    """Return φᵀθ-hat and ‖φ‖²_{V^-1} in a block, of the features in `vector`, which are replaced by U^-T φ."""
     triangle, weights, targets = estimator.triangle[b], estimator.weights[b], estimator.targets[b]
     mean = sq_norm = 0.0
     for i in range(vector.shape[0]):
@@ -272,7 +272,7 @@ def measure(estimator: Estimator, b: int, vector: Floats) -> tuple[float, float]
 
 @jit
 def measure_row(regression: Blocks, row: Floats) -> tuple[float, float]:
-    """The same of a row, in its own block."""
+    """Return the same of a row, in its own block."""
     vector = regression.work.vector
     for i in range(vector.shape[0]):
         vector[i] = row[1 + i]
@@ -349,7 +349,7 @@ def _draw_model(regression: Blocks, spread: float, model: Floats, rng: Words) ->
 
 @jit
 def _have(estimator: Estimator, evidence: Evidence, blocks: int, width: int) -> bool:
-    """Whether the triangles are so many, of this dimension."""
+    """Return whether the triangles are so many, of this dimension."""
     square, line = (blocks, width, width), (blocks, width)
     parts = estimator.triangle.shape == square and evidence.triangle.shape == square
     parts = parts and estimator.weights.shape == line and evidence.weights.shape == line

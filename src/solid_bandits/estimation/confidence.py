@@ -15,7 +15,7 @@ def confidence_radius(
     feature_bound: float = 1.0,
     ridge: float = 1.0,
 ) -> float:
-    """c_{n,δ} of the extended confidence theorem (appendix on the confidence set).
+    """Return c_{n,δ} of the extended confidence theorem (appendix on the confidence set).
 
     With probability at least 1 - δ, ‖θ-hat_t - θ*‖²_{V_t} < c_{n,δ} for all t up to n, whatever arms were pulled:
 
@@ -65,7 +65,7 @@ def squared_radius(
     feature_bound: float,
     ridge: float,
 ) -> float:
-    """c_{n,δ} from log n and log 1/δ, so that neither has to be a float itself."""
+    """Return c_{n,δ} from log n and log 1/δ, so that neither has to be a float itself."""
     noise_var = noise_std**2
     # All features zero: nothing to learn, and nothing to be infinite about.
     feature_bound = max(feature_bound, 1e-150)
@@ -101,5 +101,5 @@ def squared_radius(
 
 @jit
 def _log_one_plus(log_x: float) -> float:
-    """log(1 + x) from log x."""
+    """Return log(1 + x) from log x."""
     return log_x + math.log1p(math.exp(-log_x)) if log_x > 0.0 else math.log1p(math.exp(log_x))

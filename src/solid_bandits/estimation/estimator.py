@@ -45,7 +45,7 @@ class Estimator(NamedTuple):
 
 
 def make_estimator(dim: int, ridge: float) -> Estimator:
-    """The estimator before any reward: V = ridge * I, θ-hat = 0. With ridge 0 it is set later (`set_ridge`)."""
+    """Return the estimator before any reward: V = ridge * I, θ-hat = 0. With ridge 0 it is set later (`set_ridge`)."""
     return Estimator(
         triangle=np.eye(dim),
         weights=np.full(dim, float(ridge)),
@@ -136,7 +136,7 @@ def write_theta(estimator: Estimator, theta: Floats) -> None:
 
 @jit
 def squared_norm(estimator: Estimator, vector: Floats) -> float:
-    """‖φ‖²_{V^-1} of one vector, which is replaced by U^-T φ."""
+    """Return ‖φ‖²_{V^-1} of one vector, which is replaced by U^-T φ."""
     triangle, weights = estimator.triangle, estimator.weights
     total = 0.0
     for i in range(vector.shape[0]):

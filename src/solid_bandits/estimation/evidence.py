@@ -181,7 +181,7 @@ def absorb(
 
 @jit
 def is_due(search: Search, estimator: Estimator) -> bool:
-    """Whether the ridge is to be found anew after this reward."""
+    """Return whether the ridge is to be found anew after this reward."""
     count = estimator.rewards.item()
     due = count & (count - 1) == 0 or (search.every > 0 and count % search.every == 0)
     return due and count >= search.first
@@ -247,7 +247,7 @@ def replace_ridge(evidence: Evidence, estimator: Estimator, ridge: float, row: F
 
 @jit
 def determined(evidence: Evidence, estimator: Estimator, row: Floats) -> float:
-    """γ = tr(V^-1 Σ φφᵀ), as a sum of squares."""
+    """Return γ = tr(V^-1 Σ φφᵀ), as a sum of squares."""
     total = 0.0
     for i in range(row.shape[0]):
         if evidence.weights[i] > 0.0:
@@ -265,7 +265,7 @@ def most_ridge(evidence: Evidence) -> float:
 
 @jit
 def next_ridge(search: Search, most: float, variance: float, size: float, square: float) -> float:
-    """ν = σ² γ² / ((γ + c) ‖θ-hat‖²), never above `most`; 0 where the rewards say nothing of it."""
+    """Return ν = σ² γ² / ((γ + c) ‖θ-hat‖²), never above `most`; 0 where the rewards say nothing of it."""
     wanted = variance * size * (size / (size + search.caution)) if size > 0.0 else 0.0
     if not wanted > 0.0:
         return 0.0
@@ -291,7 +291,7 @@ def refine(
 
 @jit
 def spread_of(arms: Floats, available: Bools, row: Floats) -> tuple[float, float]:
-    """The largest ‖φ_a - mean of φ‖² and the largest ‖φ_a‖² among the arms that may be pulled.
+    """Return the largest ‖φ_a - mean of φ‖² and the largest ‖φ_a‖² among the arms that may be pulled.
 
     The first is the scale of what arms differ in: an offset that they share is none of it.
     """

@@ -91,7 +91,7 @@ def add_block(regression: Any, like: int | None) -> Blocks:
 
 
 def add_columns(regression: Any, place: int, count: int) -> Kept:
-    """Columns before column `place`, in every block where there are any, that were 0 in all features so far."""
+    """Return columns before column `place`, in every block where there are any, that were 0 in all features so far."""
     kept = require_apart(regression)
     evidence = evidence_of(kept)
     return _with(
@@ -102,7 +102,7 @@ def add_columns(regression: Any, place: int, count: int) -> Kept:
 
 
 def change_basis(regression: Any, basis: Floats) -> Kept:
-    """The model in other coordinates, φ_new = M φ_old, M being `basis` in every block.
+    """Return the model in other coordinates, φ_new = M φ_old, M being `basis` in every block.
 
     The evidence without its ridge has rows R with RᵀR = Σ φφᵀ. They become R Mᵀ, rotated back into a triangle, and
     nothing else is lost or added: as if all rewards had come with the new features. The ridge is then put back by the
@@ -193,18 +193,18 @@ def move(kept: Evidence, basis: Floats, moved: Evidence, row: Floats) -> float:
 
 
 def evidence_of(regression: Kept) -> Evidence:
-    """The rewards without a ridge."""
+    """Return the rewards without a ridge."""
     assert regression.evidence is not None  # `require_apart` saw to it
     return regression.evidence
 
 
 def _copied(arrays: T) -> T:
-    """A named tuple of arrays with arrays of its own."""
+    """Return a named tuple of arrays with arrays of its own."""
     return copy.deepcopy(arrays)
 
 
 def _widened(kept: Any, place: int, count: int, weight: float) -> Any:
-    """The same with columns of zeros before column `place`, of this weight."""
+    """Return the same with columns of zeros before column `place`, of this weight."""
     where = [place] * count
     triangle = np.insert(np.insert(kept.triangle, where, 0.0, axis=-1), where, 0.0, axis=-2)
     new = np.arange(place, place + count)
@@ -215,7 +215,7 @@ def _widened(kept: Any, place: int, count: int, weight: float) -> Any:
 
 
 def _with(regression: Kept, estimator: Estimator, evidence: Evidence) -> Kept:
-    """The regression with these, and scratch of their size."""
+    """Return the regression with these, and scratch of their size."""
     norms, width = regression.work.arms is not None, estimator.weights.shape[-1]
     if isinstance(regression, Blocks):
         work = make_blocks_work(len(estimator.weights), width, norms)

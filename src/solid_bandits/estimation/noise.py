@@ -17,7 +17,7 @@ from solid_bandits.estimation.estimator import Estimator
 
 @jit
 def noise_variance(noise_std: float, estimator: Estimator) -> float:
-    """σ² where it is told (`noise_std` > 0), else σ-hat².
+    """Return σ² where it is told (`noise_std` > 0), else σ-hat².
 
     It is 1 while there is no reward but 0: every mean is 0 then, and any scale leads to the same choices.
     """
@@ -32,11 +32,11 @@ def noise_variance(noise_std: float, estimator: Estimator) -> float:
 
 @jit
 def noise_deviation(noise_std: float, estimator: Estimator) -> float:
-    """The root of `noise_variance`."""
+    """Return the root of `noise_variance`."""
     return noise_std if noise_std > 0.0 else math.sqrt(noise_variance(noise_std, estimator))
 
 
 @jit
 def degrees_of_freedom(noise_std: float, estimator: Estimator) -> float:
-    """The number of rewards + 1 where σ is not told; 0 stands for a normal distribution."""
+    """Return the number of rewards + 1 where σ is not told; 0 stands for a normal distribution."""
     return 0.0 if noise_std > 0.0 else estimator.mass.item() + 1.0

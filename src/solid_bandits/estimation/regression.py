@@ -46,13 +46,13 @@ def write_theta(regression: Any, theta: Floats) -> None:
 
 @by_type
 def predict_reward(regression: Any, vector: Floats) -> float:
-    """The expected reward of an arm with these features."""
+    """Return the expected reward of an arm with these features."""
     raise NotImplementedError
 
 
 @by_type
 def value(regression: Any, features: Floats, model: Floats) -> float:
-    """φᵀθ' of an arm with these features under a model θ'."""
+    """Return φᵀθ' of an arm with these features under a model θ'."""
     raise NotImplementedError
 
 
@@ -64,7 +64,7 @@ def first_coefficient(regression: Any, features: Floats) -> int:
 
 @by_type
 def squared_norm(regression: Any, vector: Floats) -> float:
-    """‖φ‖²_{V^-1} of one vector, which is used up."""
+    """Return ‖φ‖²_{V^-1} of one vector, which is used up."""
     raise NotImplementedError
 
 
@@ -76,13 +76,13 @@ def estimate_arms(regression: Any, arms: Floats, first: int) -> int:
 
 @by_type
 def estimate_differences(regression: Any, arms: Floats, best: int, first: int) -> int:
-    """The same of φ* - φ for the arms from `first` on, φ* being the features of arm `best`: gaps and their norms."""
+    """Return the same of φ* - φ for the arms from `first` on, φ* being the features of arm `best`: gaps and their norms."""
     raise NotImplementedError
 
 
 @by_type
 def compare_arms(regression: Any, features: Floats, other: Floats) -> tuple[float, float]:
-    """Gap and squared norm of the difference of two arms: (φ - φ')ᵀθ-hat and ‖φ - φ'‖²_{V^-1}."""
+    """Return gap and squared norm of the difference of two arms: (φ - φ')ᵀθ-hat and ‖φ - φ'‖²_{V^-1}."""
     raise NotImplementedError
 
 
@@ -94,7 +94,7 @@ def draw_model(regression: Any, spread: float, model: Floats, rng: Words) -> Non
 
 @by_type
 def noise_deviation(regression: Any) -> float:
-    """σ where it is told, else its estimate.
+    """Return σ where it is told, else its estimate.
 
     Example:
         >>> import solid_bandits as sb
@@ -121,19 +121,19 @@ def degrees_of_freedom(regression: Any) -> float:
 
 @by_type
 def log_det_ratio(regression: Any) -> float:
-    """log(det V / det νI), >= 0."""
+    """Return log(det V / det νI), >= 0."""
     raise NotImplementedError
 
 
 @by_type
 def fits(regression: Any, dim: int) -> bool:
-    """Whether every array of it fits rows of so many entries: asked on behalf of policies of a user's own."""
+    """Return whether every array of it fits rows of so many entries: asked on behalf of policies of a user's own."""
     raise NotImplementedError
 
 
 @by_type
 def models_fit(regression: Any, size: int) -> bool:
-    """Whether every array of it fits models of so many entries."""
+    """Return whether every array of it fits models of so many entries."""
     raise NotImplementedError
 
 
@@ -162,25 +162,25 @@ def register_regression(kind: type, **kernels: Callable[..., Any]) -> None:
 
 
 def is_regression(value: Any) -> bool:
-    """Whether this is a regression of a registered type."""
+    """Return whether this is a regression of a registered type."""
     return type(value) in observe_reward.__dict__["kernels"]
 
 
 @jit
 def predict_linearly(regression: Any, vector: Floats) -> float:
-    """φᵀθ-hat: the `predict_reward` of a regression in which rewards are linear."""
+    """Return φᵀθ-hat: the `predict_reward` of a regression in which rewards are linear."""
     write_theta(regression, regression.work.theta)
     return value(regression, vector, regression.work.theta)
 
 
 def predicts_linearly(regression: Any) -> bool:
-    """Whether its expected reward is φᵀθ-hat, θ being all of its coefficients."""
+    """Return whether its expected reward is φᵀθ-hat, θ being all of its coefficients."""
     return predict_reward.__dict__["kernels"].get(type(regression)) is predict_linearly
 
 
 @jit
 def best_of_model(regression: Any, arms: Floats, available: Bools, model: Floats) -> int:
-    """The available arm with the largest φᵀθ' under a model θ', the first one where several tie."""
+    """Return the available arm with the largest φᵀθ' under a model θ', the first one where several tie."""
     best = -1
     largest = -np.inf
     for arm in range(arms.shape[0]):
@@ -193,6 +193,6 @@ def best_of_model(regression: Any, arms: Floats, available: Bools, model: Floats
 
 @jit
 def best_estimated(regression: Any, arms: Floats, available: Bools) -> int:
-    """The greedy arm; leaves θ-hat in `regression.work.theta`."""
+    """Return the greedy arm; leaves θ-hat in `regression.work.theta`."""
     write_theta(regression, regression.work.theta)
     return best_of_model(regression, arms, available, regression.work.theta)

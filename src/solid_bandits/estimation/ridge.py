@@ -87,7 +87,7 @@ class Regression(NamedTuple):
 
 
 def make_work(dim: int, norms: bool) -> RegressionWork:
-    """Scratch for features of dimension `dim`; `norms` is whether blocks of arms are asked about."""
+    """Return scratch for features of dimension `dim`; `norms` is whether blocks of arms are asked about."""
     return RegressionWork(np.zeros(dim), np.zeros(dim), np.zeros(dim), make_arms_work(dim) if norms else None)
 
 
@@ -115,7 +115,7 @@ def make_regression(
     relative: bool = False,
     apart: bool = False,
 ) -> Regression:
-    """A regression before any reward.
+    """Return a regression before any reward.
 
     Args:
         dim: d.
@@ -137,13 +137,13 @@ def make_regression(
 
 @jit
 def ridge_by(params: RegressionParams, square: float) -> float:
-    """ν for arms of this largest squared size, of at least `LEAST_SCALE`; any ridge does where it is 0."""
+    """Return ν for arms of this largest squared size, of at least `LEAST_SCALE`; any ridge does where it is 0."""
     return params.ridge * (max(square, LEAST_SCALE) if square > 0.0 else 1.0)
 
 
 @jit
 def largest_square(arms: Floats, available: Bools) -> float:
-    """The largest ‖φ‖² among the arms that may be pulled."""
+    """Return the largest ‖φ‖² among the arms that may be pulled."""
     largest = 0.0
     for arm in range(arms.shape[0]):
         if available[arm]:
@@ -256,14 +256,14 @@ def _log_det_ratio(regression: Any) -> float:
 
 @jit
 def triangle_fits(triangle: Floats, weights: Floats, targets: Floats, dim: int) -> bool:
-    """Whether the parts of a triangle are of this dimension."""
+    """Return whether the parts of a triangle are of this dimension."""
     rows, columns = triangle.shape
     return rows == dim and columns == dim and weights.shape[0] == dim and targets.shape[0] == dim
 
 
 @jit
 def evidence_fits(evidence: Evidence | None, dim: int) -> bool:
-    """Whether the evidence is of this dimension, where there is any."""
+    """Return whether the evidence is of this dimension, where there is any."""
     if evidence is None:
         return True
     return triangle_fits(evidence.triangle, evidence.weights, evidence.targets, dim)

@@ -35,7 +35,7 @@ def student_next(degrees: float, drawn: int, squares: float, rng: Words) -> floa
 
 @jit_apart
 def student_below(degrees: float, point: float) -> float:
-    """P(T <= `point`) = P(T >= -`point`), with all digits of the smaller tail."""
+    """Return P(T <= `point`) = P(T >= -`point`), with all digits of the smaller tail."""
     if degrees == 0.0:
         return 0.5 * math.erfc(-point / math.sqrt(2.0))
     if degrees >= MANY:
@@ -46,7 +46,7 @@ def student_below(degrees: float, point: float) -> float:
 
 @jit
 def _as_normal(degrees: float, point: float) -> float:
-    """The normal deviate of the same probability (Hill 1970, Algorithm 395)."""
+    """Return the normal deviate of the same probability (Hill 1970, Algorithm 395)."""
     shifted = degrees - 0.5
     scale = 48.0 * shifted * shifted
     w = shifted * math.log1p(point * point / degrees)
@@ -57,7 +57,7 @@ def _as_normal(degrees: float, point: float) -> float:
 
 @jit
 def _incomplete_beta(degrees: float, square: float) -> float:
-    """I_x(k/2, 1/2) at x = k / (k + t²), the chance that |T| exceeds |t|, t² = `square`."""
+    """Return I_x(k/2, 1/2) at x = k / (k + t²), the chance that |T| exceeds |t|, t² = `square`."""
     if square == 0.0:
         return 1.0
     a, x = 0.5 * degrees, degrees / (degrees + square)
@@ -71,7 +71,7 @@ def _incomplete_beta(degrees: float, square: float) -> float:
 
 @jit
 def _fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction of I_x(a, b) by Lentz's method."""
+    """Return the continued fraction of I_x(a, b) by Lentz's method."""
     c, d = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1.0))
     value = d
     for m in range(1, MOST_TERMS):

@@ -68,7 +68,7 @@ class TableRegression(NamedTuple):
 
 
 def make_table_regression(table: Table, noise_std: float, ridge: float) -> TableRegression:
-    """The estimator with means and norms of every pair, before any reward."""
+    """Return the estimator with means and norms of every pair, before any reward."""
     n_contexts, n_arms, dim = table.features.shape
     tables = Tables(
         means=np.zeros((n_contexts, n_arms)),

@@ -45,7 +45,7 @@ def require_gpu() -> None:
 
 
 def gpu_name() -> str:
-    """The GPU's name."""
+    """Return the GPU's name."""
     if _SIMULATED:
         return "numba's CUDA simulator"
     cuda: Any = import_module("numba.cuda")

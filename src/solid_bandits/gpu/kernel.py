@@ -23,7 +23,7 @@ BOXES = {"float": "float64", "int": "int64", "bool": "bool", "word": "uint64", "
 
 @cache
 def device_function(function: Any, inlined: bool = True) -> Any:
-    """A function of ours compiled for the GPU, to be called from there."""
+    """Return a function of ours compiled for the GPU, to be called from there."""
     return cuda.jit(device=True, forceinline=inlined)(function)
 
 
@@ -33,7 +33,7 @@ def taken_for(kernel: Kernel) -> Any:
 
 
 def _loop_for_a_thread() -> Any:
-    """The loop of the CPU; the simulator runs its text, as it runs all kernels' texts."""
+    """Return the loop of the CPU; the simulator runs its text, as it runs all kernels' texts."""
     text: Any = getattr(loop._loop, "py_func", loop._loop)
     return text if ENABLE_CUDASIM else device_function(text)
 
@@ -140,7 +140,7 @@ _MADE: dict[tuple[Any, ...], Any] = {}
 
 
 def make_kernel(layout: Layout, truth_shapes: dict[str, tuple[int, ...]]) -> Any:
-    """The kernel that plays runs of agents of this layout; compiled when it is first launched."""
+    """Return the kernel that plays runs of agents of this layout; compiled when it is first launched."""
     source = Source(layout, truth_shapes)
     key = (source.text, *(id(one) for one in source.names.values()))
     if key not in _MADE:

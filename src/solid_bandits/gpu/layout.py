@@ -64,7 +64,7 @@ class UnfitError(ValueError):
 
 
 def make_layout(name: str, agent: Any, rng: Words | None, ours: bool = True) -> Layout:
-    """The layout of an agent that draws from `rng`; `name` is the policy's, for messages.
+    """Return the layout of an agent that draws from `rng`; `name` is the policy's, for messages.
 
     Of a policy of one's own (not `ours`) the parameters are each thread's too: its kernels may do what they like.
     """
@@ -152,7 +152,7 @@ def leaf_value(agent: Any, path: str) -> Any:
 
 
 def write_rows(layout: Layout, agents: Sequence[Any]) -> tuple[Floats, Ints]:
-    """The numbers that agents start from, one row for each."""
+    """Return the numbers that agents start from, one row for each."""
     floats = np.zeros((len(agents), layout.floats))
     ints = np.zeros((len(agents), layout.ints), dtype=np.int64)
     for leaf in layout.leaves:
@@ -167,7 +167,7 @@ def write_rows(layout: Layout, agents: Sequence[Any]) -> tuple[Floats, Ints]:
 
 
 def shared_arrays(layout: Layout, agents: Sequence[Any]) -> list[Any]:
-    """The arrays that are only read, each with one entry along its first axis for every agent."""
+    """Return the arrays that are only read, each with one entry along its first axis for every agent."""
     return [
         np.ascontiguousarray(np.stack([leaf_value(agent, leaf.path) for agent in agents]))
         for leaf in layout.leaves
@@ -176,7 +176,7 @@ def shared_arrays(layout: Layout, agents: Sequence[Any]) -> list[Any]:
 
 
 def differ_by_rng_only(layout: Layout, agent: Any, other: Any) -> bool:
-    """Whether agents of two runs differ in nothing but the random numbers they were given."""
+    """Return whether agents of two runs differ in nothing but the random numbers they were given."""
     return all(
         leaf.kind == "rng"
         or np.array_equal(np.asarray(leaf_value(agent, leaf.path)), np.asarray(leaf_value(other, leaf.path)))

@@ -93,7 +93,7 @@ def _is_ours(policy: Policy) -> bool:
 
 
 def _is_shared(problem: Problems, policy: Policy) -> bool:
-    """Whether all runs start from the same numbers.
+    """Return whether all runs start from the same numbers.
 
     What a policy of one's own makes of its random numbers when it starts is known only once it has started.
     """

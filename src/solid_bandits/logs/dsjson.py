@@ -96,7 +96,7 @@ def _text(time: datetime | None) -> str | None:
 
 
 def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
-    """A log from dsjson. Features keep their names, those of nested ones joined by dots (`user.age`).
+    """Return a log from dsjson. Features keep their names, those of nested ones joined by dots (`user.age`).
 
     What actions share is the context; `sb.logs.with_features` makes features of named values.
 
@@ -188,14 +188,14 @@ def _row(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(name: str, value: Any) -> dict[str, Any]:
-    """A JSON object; an empty one for null."""
+    """Return a JSON object; an empty one for null."""
     if value is not None and not isinstance(value, dict):
         raise ArgumentError(name, f"must be an object, got {short(value)}")
     return value or {}
 
 
 def _played(line: dict[str, Any], count: int) -> tuple[int, list[float] | None, float | None]:
-    """The place of the chosen action, the probabilities of all by their places, and that of the chosen one.
+    """Return the place of the chosen action, the probabilities of all by their places, and that of the chosen one.
 
     The same is in `a` and `p`, the chosen one first, and in the label: they must agree.
     """
@@ -239,7 +239,7 @@ def _played(line: dict[str, Any], count: int) -> tuple[int, list[float] | None, 
 
 
 def _said(values: dict[str, Any], ours: str) -> dict[str, Any]:
-    """Names and values: as `write_dsjson` writes them in a namespace of this name alone, or else nested."""
+    """Return names and values: as `write_dsjson` writes them in a namespace of this name alone, or else nested."""
     inner = values.get(ours)
     if set(values) == {ours} and isinstance(inner, dict):
         flat = [one for one in inner.values() if not isinstance(one, dict)]
@@ -251,7 +251,7 @@ def _said(values: dict[str, Any], ours: str) -> dict[str, Any]:
 
 
 def _numbers(values: Any) -> list[float] | None:
-    """Features without names as `write_dsjson` writes them; None where these are none."""
+    """Return features without names as `write_dsjson` writes them; None where these are none."""
     if not isinstance(values, dict) or not values or list(values) != [str(one) for one in range(len(values))]:
         return None
     if not all(
@@ -283,7 +283,7 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _parsed(text: Any) -> datetime | None:
-    """A time in ISO form, with up to seven decimals of a second."""
+    """Return a time in ISO form, with up to seven decimals of a second."""
     if text is None:
         return None
     head, _, rest = str(text).removesuffix("Z").partition(".")

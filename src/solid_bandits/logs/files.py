@@ -41,7 +41,7 @@ def write(table: pl.DataFrame, path: PathLike) -> None:
 
 
 def read(path: PathLike) -> pl.DataFrame:
-    """A log from a file: Parquet or CSV of ours or from elsewhere (`from_table`), or dsjson.
+    """Return a log from a file: Parquet or CSV of ours or from elsewhere (`from_table`), or dsjson.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -64,7 +64,7 @@ def read(path: PathLike) -> pl.DataFrame:
 
 
 def in_order(table: pl.DataFrame) -> pl.DataFrame:
-    """The rows by their decisions, each event once: the last that was written."""
+    """Return the rows by their decisions, each event once: the last that was written."""
     return table.unique("event_id", keep="last", maintain_order=True).sort(
         "sequence", nulls_last=True, maintain_order=True
     )
@@ -73,7 +73,7 @@ def in_order(table: pl.DataFrame) -> pl.DataFrame:
 def delete(
     table: pl.DataFrame, event_id: str | None = None, before: datetime | float | None = None
 ) -> pl.DataFrame:
-    """The log without the rows of one event, or without those decided before a time.
+    """Return the log without the rows of one event, or without those decided before a time.
 
     Example:
         >>> import solid_bandits as sb

@@ -31,7 +31,7 @@ def from_table(
     context: Sequence[str] | Mapping[str, str | None] = (),
     arms: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """A log from a table of another make.
+    """Return a log from a table of another make.
 
     Args:
         table: a polars or pandas frame, or a mapping of columns. One row per decision.
@@ -85,7 +85,7 @@ def _chosen(frame: pl.DataFrame, columns: Mapping[str, str] | None, context: Any
 
 
 def _offered(out: pl.DataFrame, chosen: Mapping[str, str], arms: Sequence[str] | None) -> pl.Series:
-    """The arms on offer in every row, where no column has them."""
+    """Return the arms on offer in every row, where no column has them."""
     if arms is None:
         found = out["arm"].drop_nulls().unique().to_list()
         whole = all(_WHOLE.fullmatch(name) for name in found)
@@ -103,7 +103,7 @@ def _offered(out: pl.DataFrame, chosen: Mapping[str, str], arms: Sequence[str] |
 
 
 def _completed(out: pl.DataFrame) -> pl.DataFrame:
-    """All columns of a log, in their types; the probability of the arm from those of all where it is missing."""
+    """Return all columns of a log, in their types; the probability of the arm from those of all where it is missing."""
     made: list[Any] = []
     if "event_id" not in out.columns:
         made.append(pl.int_range(pl.len()).cast(pl.String).alias("event_id"))
@@ -130,7 +130,7 @@ def _completed(out: pl.DataFrame) -> pl.DataFrame:
 
 
 def _time(values: pl.Series) -> pl.Series:
-    """Times as the log has them: text in ISO form, Unix seconds, or dates; without a zone they are UTC."""
+    """Return times as the log has them: text in ISO form, Unix seconds, or dates; without a zone they are UTC."""
 
     def read(part: pl.Series) -> pl.Series:
         if part.dtype == pl.String:

@@ -34,7 +34,7 @@ def contexts_of(frame: pl.DataFrame, kinds: Mapping[str, str | None], what: str 
 
 
 def values(log: pl.DataFrame) -> pl.DataFrame:
-    """The named values of each decision's context as a table, one column a name.
+    """Return the named values of each decision's context as a table, one column a name.
 
     Example:
         >>> import solid_bandits as sb
@@ -73,14 +73,14 @@ def named_rows(table: pl.DataFrame, first: int = 0) -> Iterator[Raw]:
 
 
 def raw_of(row: Mapping[str, Any], place: int) -> Raw:
-    """The named values of one row."""
+    """Return the named values of one row."""
     context, own = row["context"], row["arm_features"]
     shared = {} if context is None else _loaded(context, place)
     return shared, row["arms"], None if own is None else [_loaded(text, place) for text in own]
 
 
 def declared(rows: Iterable[Raw]) -> Features:
-    """The features that the names in a log declare, in order of appearance; arms are all that were on offer."""
+    """Return the features that the names in a log declare, in order of appearance; arms are all that were on offer."""
     context: dict[str, None] = {}
     own: dict[str, None] = {}
     arms: dict[str, None] = {}
@@ -93,7 +93,7 @@ def declared(rows: Iterable[Raw]) -> Features:
 
 
 def told(design: Design, row: Raw, growth: Growth | None = None) -> Named:
-    """A row as a design sees it: names that it does not declare are left out."""
+    """Return a row as a design sees it: names that it does not declare are left out."""
     shared, arms, own = row
     features = design.features
     context = {name: value for name, value in shared.items() if name in features.context}
@@ -107,7 +107,7 @@ def told(design: Design, row: Raw, growth: Growth | None = None) -> Named:
 
 
 def taken(rows: Iterable[Raw], features: Features) -> Design:
-    """The design of these features after all rows, in their order."""
+    """Return the design of these features after all rows, in their order."""
     design = Design(features)
     for place, row in enumerate(rows):
         try:
@@ -118,7 +118,7 @@ def taken(rows: Iterable[Raw], features: Features) -> Design:
 
 
 def expanded(design: Design, rows: Floats) -> Floats:
-    """Features with a block number as those of the joint estimate: the arm's own places, and 0 in the others'."""
+    """Return features with a block number as those of the joint estimate: the arm's own places, and 0 in the others'."""
     if not design.blocked:
         return rows
     found = np.zeros((len(rows), len(design.arms), design.dim))
@@ -127,7 +127,7 @@ def expanded(design: Design, rows: Floats) -> Floats:
 
 
 def with_features(log: pl.DataFrame, features: Features | None = None) -> pl.DataFrame:
-    """The log with features made of its named values, in the coordinates that are in force after its last row.
+    """Return the log with features made of its named values, in the coordinates that are in force after its last row.
 
     Args:
         log: with contexts, or features of arms, that have names.

@@ -16,7 +16,7 @@ from solid_bandits.logs.schema import COLUMNS, TIME, check_log, empty, lists_of
 
 
 def as_table(decisions: Sequence[Decision]) -> pl.DataFrame:
-    """Decisions of a bandit as a log; they have the features of all their arms. Lists are made of flat columns."""
+    """Return decisions of a bandit as a log; they have the features of all their arms. Lists are made of flat columns."""
     if not decisions:
         return empty()
     probabilities: list[Any] = [one.probabilities for one in decisions]
@@ -65,7 +65,7 @@ class Step(NamedTuple):
 
 
 def steps_of(log: pl.DataFrame, dim: int, design: Design | None = None) -> list[Step]:
-    """The decisions and outcomes of a log, checked whole: with features of this dimension, or with named values.
+    """Return the decisions and outcomes of a log, checked whole: with features of this dimension, or with named values.
 
     In the order of their sequence numbers where rewards have them; else by decisions, each outcome right after its own.
     """
@@ -106,7 +106,7 @@ def steps_of(log: pl.DataFrame, dim: int, design: Design | None = None) -> list[
 
 
 def width_of(log: pl.DataFrame) -> int:
-    """The number of features of an arm in a log."""
+    """Return the number of features of an arm in a log."""
     widths = _as_log(log)["features"].drop_nulls().list.get(0, null_on_oob=True).list.len().unique().to_list()
     if len(widths) != 1 or not widths[0]:
         got = checks.short(widths) if widths else "no row with features"

@@ -54,12 +54,12 @@ the arms on offer."""
 
 
 def empty() -> pl.DataFrame:
-    """A log without rows."""
+    """Return a log without rows."""
     return pl.DataFrame(schema=COLUMNS)
 
 
 def is_simulated(names: Collection[str]) -> bool:
-    """Whether a table with these columns was recorded by a simulation."""
+    """Return whether a table with these columns was recorded by a simulation."""
     return set(names) >= COLUMNS.keys() | SIMULATED.keys()
 
 
@@ -75,7 +75,7 @@ def check_one_run(runs: pl.DataFrame) -> None:
 
 
 def lists_of(counts: Ints, flat: Any) -> pl.Series:
-    """Flat values as lists of these lengths; values with two axes become lists of lists.
+    """Return flat values as lists of these lengths; values with two axes become lists of lists.
 
     Polars takes a hundred times as long to make lists of Python's.
     """
@@ -97,7 +97,7 @@ def lists_of(counts: Ints, flat: Any) -> pl.Series:
 
 
 def check_log(table: pl.DataFrame, name: str = "log") -> pl.DataFrame:
-    """The table with exactly the columns of a log; a ValueError unless it has them and sound rows."""
+    """Return the table with exactly the columns of a log; a ValueError unless it has them and sound rows."""
     if not isinstance(table, pl.DataFrame):
         raise ValueError(
             f"{name} must be a polars DataFrame with the columns of a log, got {checks.short(table)}; "
@@ -119,7 +119,7 @@ def check_log(table: pl.DataFrame, name: str = "log") -> pl.DataFrame:
 
 
 def typed(table: pl.DataFrame, name: str = "log", first: int = 0) -> pl.DataFrame:
-    """Columns of a log in their types; a ValueError names the column, and the row where one has another.
+    """Return columns of a log in their types; a ValueError names the column, and the row where one has another.
 
     Args:
         table: some columns of a log.
@@ -181,7 +181,7 @@ def _words(kind: Any) -> str:
 
 
 def first_broken(values: pl.Series, sound: Callable[[pl.Series], bool]) -> int:
-    """The first place of a column that is not sound, by halves: the whole is not."""
+    """Return the first place of a column that is not sound, by halves: the whole is not."""
     low, high = 0, len(values)
     while high - low > 1:
         middle = (low + high) // 2
@@ -257,7 +257,7 @@ def _plain(value: Any) -> Any:
 
 
 def _are_sound(lists: pl.Series, limit: float | None) -> bool:
-    """Whether lists, or lists of lists, have numbers within the limit alone, and no null."""
+    """Return whether lists, or lists of lists, have numbers within the limit alone, and no null."""
     flat, outermost = lists, True
     while isinstance(flat.dtype, pl.List):
         if flat.null_count():
@@ -271,7 +271,7 @@ def _are_sound(lists: pl.Series, limit: float | None) -> bool:
 
 
 def _culprit(value: Any, limit: float | None) -> Any:
-    """The first value in a list, or in one of its lists, that is not sound."""
+    """Return the first value in a list, or in one of its lists, that is not sound."""
     for one in _plain(value):
         if isinstance(one, list):
             inner = _culprit(one, limit)

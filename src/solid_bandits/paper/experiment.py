@@ -63,13 +63,13 @@ class NewEachRun:
     parameters: Mapping[str, Any]
 
     def __call__(self, run: int) -> Playable:
-        """The problem of one run."""
+        """Return the problem of one run."""
         parameters = {**self.parameters, "seed": self.parameters.get("seed", 0) + run}
         return constructor(self.kind)(**parameters)
 
 
 def slugs(labels: Sequence[str]) -> list[str]:
-    """A name for the directory of each label: letters, digits and dashes, numbered where labels come to the same."""
+    """Return a name for the directory of each label: letters, digits and dashes, numbered where labels come to the same."""
     found: list[str] = []
     for number, label in enumerate(labels, start=1):
         plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode()

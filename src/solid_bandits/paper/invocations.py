@@ -36,7 +36,7 @@ class Invocations(Content):
 
 
 def past_invocations(out: Path) -> list[InvocationRecord]:
-    """The invocations that worked in a directory, the first of them first."""
+    """Return the invocations that worked in a directory, the first of them first."""
     path = out / INVOCATIONS_FILE
     return read_json(path, Invocations).invocations if path.exists() else []
 
@@ -81,7 +81,7 @@ class Invocation:
 
 
 def processor() -> str:
-    """The processor's name, where the system tells it."""
+    """Return the processor's name, where the system tells it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

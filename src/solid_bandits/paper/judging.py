@@ -74,7 +74,7 @@ def _subjects(claim: Claim, rule: Rule) -> Iterator[tuple[str, tuple[str, ...], 
 
 
 def _rule_words(claim: Claim, counted: int) -> str:
-    """The rule with the claim's metric, margin and level."""
+    """Return the rule with the claim's metric, margin and level."""
     rule = RULES[claim.rule]
     here = []
     if rule.uses_metric:

@@ -50,7 +50,7 @@ def constructor(kind: str) -> "Callable[..., Problem | Stream]":
 
 
 def choose(text: str, streams: bool = True, columns: Mapping[str, Any] | None = None) -> Chosen:
-    """The problem that is called this: a name with parameters, or a file.
+    """Return the problem that is called this: a name with parameters, or a file.
 
     Args:
         text: such as `toy`, `random(n_arms=16)`, `mine.npz` or `trips.parquet`.

@@ -122,7 +122,7 @@ class Sentence(NamedTuple):
     verdicts: dict[str, Verdict]
 
     def under(self, reading: str) -> Verdict | None:
-        """The verdict under a reading; that of all readings where the claim does not depend on them."""
+        """Return the verdict under a reading; that of all readings where the claim does not depend on them."""
         return self.verdicts.get(reading, self.verdicts.get(""))
 
 

@@ -27,18 +27,18 @@ class Standing(NamedTuple):
 
 
 def counted(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The experiments that count: the paper's, played under several readings, without Jester."""
+    """Return the experiments that count: the paper's, played under several readings, without Jester."""
     return [outcome for outcome in outcomes if outcome.name in COUNTED and outcome.readings]
 
 
 def sentences(outcomes: Sequence[Outcome]) -> list[Sentence]:
-    """The sentences that count."""
+    """Return the sentences that count."""
     every = [sentence for outcome in counted(outcomes) for sentence in outcome.sentences]
     return [sentence for sentence in every if sentence.claim.source != OURS]
 
 
 def ranking(outcomes: Sequence[Outcome]) -> list[Standing]:
-    """The readings under which all experiments that count were played, the chosen one first; [] if there are none."""
+    """Return the readings under which all experiments that count were played, the chosen one first; [] if there are none."""
     count = counted(outcomes)
     readings = [one for one in READINGS if count and all(one in outcome.readings for outcome in count)]
     found = []

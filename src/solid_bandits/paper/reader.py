@@ -27,7 +27,7 @@ from solid_bandits.streams import from_file
 
 
 def load(source: str | Path, scale: str = "paper") -> Experiment:
-    """An experiment by its name (one of `NAMES`) or from a TOML file.
+    """Return an experiment by its name (one of `NAMES`) or from a TOML file.
 
     A ValueError names the file, the line, what was found and what would do.
     """
@@ -125,7 +125,7 @@ class _Reader:
             yield labels[index], plan
 
     def problem(self, table: ProblemTable, index: int) -> tuple[Playable | Callable[[int], Playable], str]:
-        """The problem or stream of a [[problem]] table, and what kind it is."""
+        """Return the problem or stream of a [[problem]] table, and what kind it is."""
         if table.file and not table.is_data:
             with self.source.at("problem", index, "file"):
                 return Problem.load(self.folder / table.file), "file"
@@ -163,7 +163,7 @@ class _Reader:
         return found
 
     def under_readings(self, label: str, policy: Policy, given: Plain) -> dict[str, Policy]:
-        """A policy by its label; where its reading is open, once under each reading that the file asks for."""
+        """Return a policy by its label; where its reading is open, once under each reading that the file asks for."""
         here: dict[str, Policy] = {}
         for reading, one in under_each(policy, given, self.tables.readings).items():
             played = played_label(label, reading)

@@ -38,7 +38,7 @@ def under_each(policy: "Policy", given: Mapping[str, object], readings: Sequence
 
 
 def default_reading(readings: Sequence[str]) -> str:
-    """The reading of `Solid()`, or the first of those that were played; none if there are none."""
+    """Return the reading of `Solid()`, or the first of those that were played; none if there are none."""
     if not readings:
         return ""
     from solid_bandits.policies.solid.policy import Solid
@@ -48,12 +48,12 @@ def default_reading(readings: Sequence[str]) -> str:
 
 
 def under(results: Results, played: Mapping[str, UnderReading], reading: str) -> Results:
-    """Results under one reading: its policies by their plain labels, those of other readings left out."""
+    """Return results under one reading: its policies by their plain labels, those of other readings left out."""
     return only(results, _plain_labels(results, played, reading))
 
 
 def arranged(results: Results, played: Mapping[str, UnderReading], reading: str) -> Results:
-    """Results under all readings: the policies of one by their plain labels and first, those of the others last."""
+    """Return results under all readings: the policies of one by their plain labels and first, those of the others last."""
     first = _plain_labels(results, played, reading)
     return only(results, first | {label: label for label in results.policies if label not in first})
 
@@ -65,7 +65,7 @@ def _plain_labels(results: Results, played: Mapping[str, UnderReading], reading:
 
 
 def only(results: Results, names: Mapping[str, str]) -> Results:
-    """Results of some of the policies, label -> new label, in this order."""
+    """Return results of some of the policies, label -> new label, in this order."""
 
     def renamed(table: pl.DataFrame) -> pl.DataFrame:
         kept = table.filter(pl.col("policy").is_in(list(names)))

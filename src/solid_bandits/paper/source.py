@@ -34,7 +34,7 @@ class Source:
             raise TomlError(f"{name} is not TOML: {error}") from None
 
     def error(self, path: Path, complaint: object) -> TomlError:
-        """The error of a value that will not do."""
+        """Return the error of a value that will not do."""
         return TomlError(f"{self.name}, line {self.line(path)}: {complaint}")
 
     @contextmanager
@@ -50,7 +50,7 @@ class Source:
             raise self.error(path, error) from None
 
     def line(self, path: Path) -> int:
-        """The line on which a value begins; that of the nearest table around it where it is not there.
+        """Return the line on which a value begins; that of the nearest table around it where it is not there.
 
         TOML's reader does not tell. A value begins after the last line up to which the file is whole without it.
         """

@@ -40,7 +40,7 @@ class SizedTable(Table):
     quick: QuickTable = QuickTable()
 
     def sizes(self, quick: bool) -> dict[str, int]:
-        """Horizon and runs at a scale, as far as they are given here."""
+        """Return horizon and runs at a scale, as far as they are given here."""
         tables = [self, self.quick] if quick else [self]
         return {
             name: size
@@ -125,7 +125,7 @@ class FileTable(SizedTable):
 
 
 def read_tables(source: Source) -> FileTable:
-    """The tables of a file; an error names the line of the first value that will not do."""
+    """Return the tables of a file; an error names the line of the first value that will not do."""
     try:
         # By way of JSON, where a list may be a tuple although types are taken to the letter; a date is no text.
         return FileTable.model_validate_json(

@@ -23,7 +23,7 @@ def closest_in_ball(
     norms: Floats,
     delta: Floats,
 ) -> float:
-    """Least ‖θ - θ'‖²_W over ‖θ'‖ <= B and all pairs with θ'ᵀ(φ*(x) - φ(x,a)) <= 0; fills `delta` with θ - θ'.
+    """Return least ‖θ - θ'‖²_W over ‖θ'‖ <= B and all pairs with θ'ᵀ(φ*(x) - φ(x,a)) <= 0; fills `delta` with θ - θ'.
 
     A pair's distance without the bound, Δ² / `norms`, is a lower bound on its distance with it, so pairs are visited in
     that order and the search ends, exactly, once the next lower bound is not below the best distance found.
@@ -65,14 +65,14 @@ def closest_in_ball(
 
 @jit_part
 def eigenbasis(matrix: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues, all positive, and eigenvectors of W: rounding may leave those of a singular W at zero or below."""
+    """Return eigenvalues, all positive, and eigenvectors of W: rounding may leave those of a singular W at zero or below."""
     values, vectors = np.linalg.eigh(matrix)
     return np.maximum(values, PIVOT_FLOOR * max(values[-1], 1e-300)), np.ascontiguousarray(vectors)
 
 
 @jit_part
 def ball_multiplier(v: Floats, theta: Floats, eigenvalues: Floats, radius: float, beta: Floats) -> float:
-    """Closest alternative inside a ball, in the eigenbasis of M: the one-dimensional dual search.
+    """Return closest alternative inside a ball, in the eigenbasis of M: the one-dimensional dual search.
 
     min βᵀMβ s.t. vᵀβ >= 1 and ‖θ - β‖ <= R. With a multiplier κ >= 0 for the ball and A = M + κI, stationarity
     gives β(κ) = A⁻¹(κθ + τv) with τ chosen so that vᵀβ = 1 (the half-space is always active: without it β = 0

@@ -18,7 +18,7 @@ def closest_alternative(
     norms: Floats,
     delta: Floats,
 ) -> float:
-    """The closest model with another optimal arm in some context, in closed form (Eq. "pdlin.glr" of the appendix).
+    """Return the closest model with another optimal arm in some context, in closed form (Eq. "pdlin.glr" of the appendix).
 
     Minimises Δ(x,a)² / ‖φ*(x) - φ(x,a)‖²_{W^-1} over all contexts x and arms a ≠ a*(x), W being `gram`; at the
     minimiser θ - θ' = Δ / ‖d‖²_{W^-1} W^-1 d with d = φ*(x) - φ(x,a).

@@ -88,7 +88,7 @@ def inform(work: AllocationWork, x: Floats, n: int, k: int) -> float:
 
 @jit_part
 def longest_step(values: Floats, change: Floats, n: int, longest: float) -> float:
-    """The largest step <= `longest` that keeps values + step * change >= 0."""
+    """Return the largest step <= `longest` that keeps values + step * change >= 0."""
     for i in range(n):
         if change[i] < 0.0:
             longest = min(longest, -values[i] / change[i])

@@ -47,7 +47,7 @@ class Bounds(NamedTuple):
 
 
 def make_bounds(n_contexts: int, n_arms: int, dim: int) -> Bounds:
-    """Bounds before any call: none."""
+    """Return bounds before any call: none."""
     return Bounds(
         gram=np.zeros((dim, dim)),
         factor=np.zeros((dim, dim)),
@@ -151,7 +151,7 @@ def renew_bounds(columns: Floats, means: Floats, gram: Floats, factor: Floats, b
 
 @jit
 def dominates(matrix: Floats, other: Floats, fraction: float, factor: Floats) -> bool:
-    """Whether `matrix` - `fraction` · `other` is positive definite: whether it has a Cholesky factor."""
+    """Return whether `matrix` - `fraction` · `other` is positive definite: whether it has a Cholesky factor."""
     for j in range(matrix.shape[0]):
         pivot = matrix[j, j] - fraction * other[j, j] - dot(factor[j, :j], factor[j, :j])
         if not pivot > 0.0:

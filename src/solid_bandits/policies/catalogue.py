@@ -22,7 +22,7 @@ class Entry:
     """The parameters of a variant."""
 
     def make(self, kind: str, n_arms: int) -> Policy:
-        """The policy for a kind of problem (`toy`, `random`, ...) with so many arms."""
+        """Return the policy for a kind of problem (`toy`, `random`, ...) with so many arms."""
         return replace(self.kind.usual(kind, n_arms), **self.changes)
 
     @property

@@ -199,18 +199,18 @@ class Policy(ABC):  # noqa: B024  # start is abstract in either kind
         """Raise a ValueError if a state read from a file cannot be; shapes and ranges have been checked."""
 
     def with_probabilities(self) -> "Policy":
-        """The same policy, its arms drawn so that their probabilities are known; most need nothing for it."""
+        """Return the same policy, its arms drawn so that their probabilities are known; most need nothing for it."""
         return self
 
     def with_half_life(self, half_life: float) -> "Policy":
-        """The same policy on evidence that loses half its weight in `half_life` decisions."""
+        """Return the same policy on evidence that loses half its weight in `half_life` decisions."""
         raise ValueError(
             f"half_life needs a policy that decides from features by a regression, such as LinTS, got {self.name}"
         )
 
     @classmethod
     def usual(cls, kind: str, n_arms: int) -> "Policy":
-        """The parameters for a kind of problem (`toy`, `random`, ...) with so many arms; most have one set for all."""
+        """Return the parameters for a kind of problem (`toy`, `random`, ...) with so many arms; most have one set for all."""
         return cls()
 
     def microseconds(self, pairs: int, dim: int) -> float:
@@ -219,7 +219,7 @@ class Policy(ABC):  # noqa: B024  # start is abstract in either kind
         return once + per_pair * pairs + per_entry * pairs * dim
 
     def describe(self) -> Plain:
-        """The policy as plain data: its kind and all its parameters."""
+        """Return the policy as plain data: its kind and all its parameters."""
         return {"kind": type(self).__name__, **asdict(self)}
 
 
@@ -235,7 +235,7 @@ class DecisionPolicy(Policy):
 
     @abstractmethod
     def start(self, setting: Setting, rng: Words) -> CompiledAgent:
-        """A new agent that draws from `rng`."""
+        """Return a new agent that draws from `rng`."""
 
 
 @dataclass(frozen=True)
@@ -250,11 +250,11 @@ class TablePolicy(Policy):
 
     @abstractmethod
     def start(self, setting: Setting, table: Table, rng: Words) -> CompiledAgent:
-        """A new agent for the contexts of `table` that draws from `rng`."""
+        """Return a new agent for the contexts of `table` that draws from `rng`."""
 
 
 def start(policy: Policy, setting: Setting, table: Table | None, rng: Words) -> CompiledAgent:
-    """A new agent of a policy of either kind; a table policy refuses to start without a table."""
+    """Return a new agent of a policy of either kind; a table policy refuses to start without a table."""
     given: tuple[Any, ...]
     if isinstance(policy, DecisionPolicy):
         given = setting, rng
@@ -275,7 +275,7 @@ def start(policy: Policy, setting: Setting, table: Table | None, rng: Words) -> 
 
 
 def _known(policy: Policy, given: tuple[Any, ...]) -> CompiledAgent:
-    """An agent whose kernels are registered: those of a policy from elsewhere come with it, into any process."""
+    """Return an agent whose kernels are registered: those of a policy from elsewhere come with it, into any process."""
     own = getattr(policy, "kernels", None)
     name = policy.name
     starts = [kind for kind in type(policy).__mro__ if "start" in vars(kind)]

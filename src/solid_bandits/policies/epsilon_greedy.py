@@ -32,7 +32,7 @@ class EpsilonGreedyAgent(NamedTuple):
 
 @jit
 def any_available(available: Bools, rng: Words) -> int:
-    """An available arm, drawn uniformly."""
+    """Return an available arm, drawn uniformly."""
     left = int(uniform(rng) * count_available(available))
     for arm in range(available.shape[0]):
         if available[arm]:
@@ -103,6 +103,6 @@ class EpsilonGreedy(RegressionPolicy):
     ridge: float | str = parameter(1.0, above=0, word=EVIDENCE)
 
     def start(self, setting: Setting, rng: Words) -> EpsilonGreedyAgent:
-        """A new agent that draws from `rng`."""
+        """Return a new agent that draws from `rng`."""
         params = EpsilonGreedyParams(float(self.epsilon), float(self.decay))
         return EpsilonGreedyAgent(params, setting, DrawingState(self.make_regression(setting), rng))

@@ -22,7 +22,7 @@ class GreedyAgent(NamedTuple):
 
 @jit
 def act(agent: GreedyAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """argmax_a φ(a)ᵀθ-hat; never an exploring round."""
+    """Return argmax_a φ(a)ᵀθ-hat; never an exploring round."""
     regression = agent.state.regression
     observe_offer(regression, arms, available)
     return best_estimated(regression, arms, available), False
@@ -58,5 +58,5 @@ class Greedy(RegressionPolicy):
     ridge: float | str = parameter(1.0, above=0, word=EVIDENCE)
 
     def start(self, setting: Setting, rng: Words) -> GreedyAgent:
-        """A new agent; greedy draws nothing, so `rng` is not kept."""
+        """Return a new agent; greedy draws nothing, so `rng` is not kept."""
         return GreedyAgent(setting, RegressionState(self.make_regression(setting)))

@@ -128,7 +128,7 @@ def explain(agent: CompiledAgent, rows: Floats, chosen: int, runner_up: int | No
 def _changed(
     policy: Policy, setting: Setting, agent: Any, grown: Setting, change: Change
 ) -> tuple[Setting, Any]:
-    """An agent that is started in the grown setting, with the state of the other one."""
+    """Return an agent that is started in the grown setting, with the state of the other one."""
     if not isinstance(policy, RegressionPolicy):
         raise ValueError(
             f"policy must decide from features by a regression to grow, such as LinTS, got {policy.name}"

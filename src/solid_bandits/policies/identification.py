@@ -13,7 +13,7 @@ from solid_bandits.estimation.regression import estimate_differences, squared_no
 
 @jit
 def best_of_rows(arms: Floats, theta: Floats) -> int:
-    """argmax_a φ_aᵀθ, the first one where several tie."""
+    """Return argmax_a φ_aᵀθ, the first one where several tie."""
     best = 0
     largest = -np.inf
     for arm in range(arms.shape[0]):
@@ -25,7 +25,7 @@ def best_of_rows(arms: Floats, theta: Floats) -> int:
 
 @jit
 def two_best_of_rows(arms: Floats, theta: Floats) -> tuple[int, int]:
-    """The best arm, and the best of the others (-1 where there is none); of several that tie, the first."""
+    """Return the best arm, and the best of the others (-1 where there is none); of several that tie, the first."""
     best = second = -1
     largest = next_largest = -np.inf
     for arm in range(arms.shape[0]):
@@ -40,7 +40,7 @@ def two_best_of_rows(arms: Floats, theta: Floats) -> tuple[int, int]:
 
 @jit
 def alternative_distance(regression: Any, arms: Floats, enough: float) -> float:
-    """Least ‖θ-hat - θ'‖²_V over models θ' with another optimal arm among `arms` (Eq. "pdlin.glr").
+    """Return least ‖θ-hat - θ'‖²_V over models θ' with another optimal arm among `arms` (Eq. "pdlin.glr").
 
     This is min_{a ≠ a*} Δ(a)² / ‖φ* - φ(a)‖²_{V^-1}; the search ends once it is at or below `enough`. θ-hat is in
     `regression.work.theta`.
@@ -92,7 +92,7 @@ def make_past_norms(n_contexts: int, n_arms: int) -> PastNorms:
 
 @jit
 def all_farther(arms: Floats, theta: Floats, best: int, sq_norms: Floats, threshold: float) -> bool:
-    """Whether Δ(a)² / ‖φ* - φ(a)‖² > `threshold` for every arm whose norm is positive: not a copy of the best one."""
+    """Return whether Δ(a)² / ‖φ* - φ(a)‖² > `threshold` for every arm whose norm is positive: not a copy of the best one."""
     top = dot(arms[best], theta)
     for arm in range(arms.shape[0]):
         gap = top - dot(arms[arm], theta)
@@ -103,7 +103,7 @@ def all_farther(arms: Floats, theta: Floats, best: int, sq_norms: Floats, thresh
 
 @jit
 def is_identified(regression: Any, arms: Floats, past: PastNorms, context: int, threshold: float) -> bool:
-    """Whether every model with another optimal arm among `arms` is farther than `threshold`.
+    """Return whether every model with another optimal arm among `arms` is farther than `threshold`.
 
     Where the norms of the past say so, no new ones are computed. Leaves θ-hat in `regression.work.theta`.
     """
@@ -127,7 +127,7 @@ def is_identified(regression: Any, arms: Floats, past: PastNorms, context: int, 
 
 @jit
 def least_positive_gap(means: Floats) -> float:
-    """The smallest positive gap of all contexts; 0 where there is none."""
+    """Return the smallest positive gap of all contexts; 0 where there is none."""
     least = np.inf
     for context in range(means.shape[0]):
         best = means[context, best_arm(means[context])]
@@ -140,7 +140,7 @@ def least_positive_gap(means: Floats) -> float:
 
 @jit
 def matched_distance(means: Floats, sq_norms: Floats, least_gap: float, enough: float) -> float:
-    """min_a max(Δ(a), least_gap)² / ‖φ(a)‖²_{V^-1} over the arms of one context: OAM's statistic.
+    """Return min_a max(Δ(a), least_gap)² / ‖φ(a)‖²_{V^-1} over the arms of one context: OAM's statistic.
 
     The search ends once it is below `enough`.
     """

@@ -57,7 +57,7 @@ class LinTSAgent(NamedTuple):
 
 @jit
 def compare_two(regression: Any, arms: Floats, available: Bools) -> tuple[int, int, float, float]:
-    """The two arms that are available, dᵀθ-hat and ‖d‖_{V^-1}, d = φ₁ - φ₂: for the drawn θ', dᵀθ' is
+    """Return the two arms that are available, dᵀθ-hat and ‖d‖_{V^-1}, d = φ₁ - φ₂: for the drawn θ', dᵀθ' is
     N(dᵀθ-hat, v² ‖d‖²_{V^-1}), or Student of that scale.
     """
     first = second = -1
@@ -72,7 +72,7 @@ def compare_two(regression: Any, arms: Floats, available: Bools) -> tuple[int, i
 
 @jit
 def chance_of(gap: float, deviation: float, degrees: float) -> float:
-    """P(gap + deviation T >= 0), T normal or Student; 0 or 1 where nothing is random."""
+    """Return P(gap + deviation T >= 0), T normal or Student; 0 or 1 where nothing is random."""
     if deviation == 0.0:
         return 1.0 if gap >= 0.0 else 0.0
     return student_below(degrees, gap / deviation)
@@ -95,7 +95,7 @@ def choose_of_two(
 
 @jit
 def act(agent: LinTSAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """argmax_a φᵀθ' for the drawn θ'; an exploring round is one in which this is not the greedy arm.
+    """Return argmax_a φᵀθ' for the drawn θ'; an exploring round is one in which this is not the greedy arm.
 
     Where models vote, the arm is that of one of them, drawn uniformly: a draw from the votes, which are its
     probabilities. Those of one model among three arms and more are not known.
@@ -178,11 +178,11 @@ class LinTS(RegressionPolicy):
     votes: int = parameter(0, least=0, most=10**6)
 
     def with_probabilities(self) -> "LinTS":
-        """The same policy, its arms drawn so that their probabilities are known."""
+        """Return the same policy, its arms drawn so that their probabilities are known."""
         return self if self.votes else replace(self, votes=VOTES)
 
     def start(self, setting: Setting, rng: Words) -> LinTSAgent:
-        """A new agent that draws its models from `rng`."""
+        """Return a new agent that draws its models from `rng`."""
         params = LinTSParams(float(self.multiple), self.scale == "paper", int(self.votes))
         state = DrawingState(self.make_regression(setting), rng)
         return LinTSAgent(params, setting, state, LinTSWork(np.zeros(setting.coefficients)))

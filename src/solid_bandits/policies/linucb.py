@@ -37,7 +37,7 @@ USUAL: Mapping[str, tuple[float, float | str]] = {
 
 
 def settled(policy: P, usual: Mapping[str, tuple[float, float | str]]) -> P:
-    """The same policy, its scale and its ridge being those of its radius where they are None."""
+    """Return the same policy, its scale and its ridge being those of its radius where they are None."""
     chosen: Any = policy
     scale, ridge = usual[chosen.radius]
     return replace(
@@ -67,7 +67,7 @@ class LinUCBAgent(NamedTuple):
 
 @jit
 def radius(params: LinUCBParams, setting: Setting, regression: Any, step: int) -> float:
-    """The radius of the confidence ellipsoid at step t.
+    """Return the radius of the confidence ellipsoid at step t.
 
     `tuned`, `paper`: σ √(log(det V / det νI) + log t), Theorem 2 of Abbasi-Yadkori et al. (2011) without numerical
     constants. Where σ is not told, it is the estimate.
@@ -86,7 +86,7 @@ def radius(params: LinUCBParams, setting: Setting, regression: Any, step: int) -
 def upper_arm(
     regression: Any, arms: Floats, available: Bools, width: float, kept: Floats | None
 ) -> tuple[int, bool]:
-    """argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}, and whether this is another arm than the greedy one.
+    """Return argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}, and whether this is another arm than the greedy one.
 
     Arms that differ by rounding alone are a tie, and the first one wins: copies of an arm may be rounded differently
     in different places of a block. Means and norms go to `kept`, shape (2, arms), unless it is None.
@@ -113,7 +113,7 @@ def upper_arm(
 
 @jit
 def act(agent: LinUCBAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """argmax_a φᵀθ-hat + radius ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
+    """Return argmax_a φᵀθ-hat + radius ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
     regression = agent.state.regression
     observe_offer(regression, arms, available)
     width = radius(agent.params, agent.setting, regression, regression.step.item())
@@ -183,7 +183,7 @@ class LinUCB(RegressionPolicy):
             )
 
     def start(self, setting: Setting, rng: Words) -> LinUCBAgent:
-        """A new agent; LinUCB draws nothing, so `rng` is not kept."""
+        """Return a new agent; LinUCB draws nothing, so `rng` is not kept."""
         if self.radius == "theorem":
             require_noise("LinUCB(radius='theorem')", setting)
             require_bound("LinUCB(radius='theorem')", setting)

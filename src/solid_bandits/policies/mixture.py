@@ -25,7 +25,7 @@ class Hull(NamedTuple):
 
 
 def make_hull() -> Hull:
-    """Room for the corners, and for one more before another is taken out."""
+    """Return room for the corners, and for one more before another is taken out."""
     return Hull(np.zeros(CORNERS + 1), np.zeros(CORNERS + 1), np.zeros(CORNERS + 1, dtype=np.int64))
 
 
@@ -45,7 +45,7 @@ def _take_out(hull: Hull, place: int, count: int) -> int:
 
 @jit
 def _is_below(hull: Hull, left: int, middle: int, right: int) -> bool:
-    """Whether the middle one of three corners is on or below the line through the others."""
+    """Return whether the middle one of three corners is on or below the line through the others."""
     regrets, information = hull.regrets, hull.information
     rise = (information[middle] - information[left]) * (regrets[right] - regrets[left])
     return rise <= (information[right] - information[left]) * (regrets[middle] - regrets[left])
@@ -80,7 +80,7 @@ def put_in(hull: Hull, count: int, arm: int, regret: float, information: float) 
 
 @jit
 def best_mixture(hull: Hull, count: int) -> tuple[int, int, float]:
-    """The mixture of neighbours with the least squared regret per information: two arms, and the second's probability.
+    """Return the mixture of neighbours with the least squared regret per information: two arms, and the second's probability.
 
     It is the first corner alone where that has no regret.
 

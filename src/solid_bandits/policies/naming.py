@@ -60,7 +60,7 @@ def import_policies(module: str) -> list[str]:
 
 
 def find(argument: str, name: str) -> Named:
-    """The policy of this name; an error suggests the nearest one."""
+    """Return the policy of this name; an error suggests the nearest one."""
     checks.choice(argument, name, [*CATALOGUE, *_OWN])
     if name in _OWN:
         return Named(name, lambda kind, n_arms, parameters: as_policy("policy", made(_OWN[name], parameters)))
@@ -85,7 +85,7 @@ def by_name(texts: list[str], kind: str, n_arms: int) -> dict[str, Policy]:
 
 
 def _is_of(module: str, package: str) -> bool:
-    """Whether a class is the module's own, or of a module below it that it imports from."""
+    """Return whether a class is the module's own, or of a module below it that it imports from."""
     return module == package or module.startswith(f"{package}.")
 
 
@@ -101,7 +101,7 @@ def _changed(entry: Entry, kind: str, n_arms: int, parameters: Mapping[str, Any]
 
 
 def _said(error: Exception) -> str:
-    """An error of a module with the last of its lines that led there."""
+    """Return an error of a module with the last of its lines that led there."""
     if isinstance(error, ModuleNotFoundError):
         return str(error)
     lines = [

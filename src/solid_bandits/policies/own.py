@@ -32,7 +32,7 @@ class OwnPolicyError(ValueError):
 
 
 def is_distribution(probabilities: Floats, available: Bools) -> bool:
-    """Whether these are probabilities of the available arms."""
+    """Return whether these are probabilities of the available arms."""
     sums = bool((probabilities >= 0).all() and abs(probabilities.sum() - 1) <= 1e-9)
     return sums and not probabilities[~available].any()
 
@@ -207,13 +207,13 @@ def _reason(policy: str, agent: Any, kernels: Any) -> str | None:
 
 
 def _is_choice(result: Any) -> bool:
-    """Whether a type is what `act` returns: an arm and whether it explored."""
+    """Return whether a type is what `act` returns: an arm and whether it explored."""
     pair = isinstance(result, types.BaseTuple) and len(result) == 2
     return pair and isinstance(result[0], types.Integer) and isinstance(result[1], types.Boolean)
 
 
 def _said(error: NumbaError, function: Any) -> str:
-    """Numba's complaint in one line, and the innermost line of the user's that it is about."""
+    """Return Numba's complaint in one line, and the innermost line of the user's that it is about."""
     text = _COLOUR.sub("", str(error))
     lines = [
         line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("Failed ")

@@ -104,7 +104,7 @@ class PlainPolicy(DecisionPolicy):
         return type(self.player).__name__
 
     def start(self, setting: Setting, rng: Words) -> PlainAgent:
-        """A copy of the object, started with what it may know and with random numbers of this run."""
+        """Return a copy of the object, started with what it may know and with random numbers of this run."""
         player = copy.deepcopy(self.player)
         if hasattr(player, "start"):
             known = setting._replace(
@@ -120,7 +120,7 @@ class PlainPolicy(DecisionPolicy):
         return 15.0
 
     def with_probabilities(self) -> "PlainPolicy":
-        """The same, if it can tell them."""
+        """Return the same, if it can tell them."""
         if not callable(getattr(self.player, "probabilities", None)):
             raise OwnPolicyError(
                 f"{self.name} must have a method probabilities(arms, available) to give them"
@@ -128,7 +128,7 @@ class PlainPolicy(DecisionPolicy):
         return self
 
     def describe(self) -> Plain:
-        """Its class and what it was made with, as far as that is plain data."""
+        """Return its class and what it was made with, as far as that is plain data."""
         slots = [name for kind in type(self.player).__mro__ for name in getattr(kind, "__slots__", ())]
         given = {name: getattr(self.player, name) for name in slots if hasattr(self.player, name)}
         values = {
@@ -138,7 +138,7 @@ class PlainPolicy(DecisionPolicy):
 
 
 def as_policy(name: str, value: Any) -> Policy:
-    """A policy of this package as it is, a plain object with `act` and `update` as a policy; else a ValueError."""
+    """Return a policy of this package as it is, a plain object with `act` and `update` as a policy; else a ValueError."""
     if isinstance(value, Policy):
         return value
     if isinstance(value, type):
@@ -169,7 +169,7 @@ def _check_arguments(method: Any, name: str, arguments: tuple[str, ...]) -> None
 
 
 def _shown(array: Any) -> Any:
-    """The array, not to be written to: it may be the caller's."""
+    """Return the array, not to be written to: it may be the caller's."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -53,7 +53,7 @@ class Width(NamedTuple):
 
 @jit
 def relative_growth(x: float) -> float:
-    """(e^x - 1) / x."""
+    """Return (e^x - 1) / x."""
     if x < 1e-3:  # all digits from four terms, where a call would take as long as the rest of the draw
         return 1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0))
     return math.expm1(x) / x
@@ -61,7 +61,7 @@ def relative_growth(x: float) -> float:
 
 @jit
 def draw_width(width: Width, rng: Words) -> float:
-    """σ √(κ log t + E), E exponential with mean 2τ; where σ is estimated, Lomax: k (u^(-2τ/k) - 1)."""
+    """Return σ √(κ log t + E), E exponential with mean 2τ; where σ is estimated, Lomax: k (u^(-2τ/k) - 1)."""
     drawn = -2.0 * width.temperature * math.log(1.0 - uniform(rng))
     if width.degrees > 0.0:
         x = min(drawn / width.degrees, MOST_GROWTH)
@@ -71,7 +71,7 @@ def draw_width(width: Width, rng: Words) -> float:
 
 @jit
 def exceeds(width: Width, limit: float) -> float:
-    """P(width > `limit`), for a temperature > 0."""
+    """Return P(width > `limit`), for a temperature > 0."""
     beyond = (limit / width.deviation) ** 2 - width.least
     if beyond <= 0.0:
         return 1.0
@@ -85,7 +85,7 @@ def exceeds(width: Width, limit: float) -> float:
 
 @jit
 def is_steeper(norm: float, other: float) -> bool:
-    """Whether a line is steeper by more than rounding; if not, copies of an arm are one line, the first one's."""
+    """Return whether a line is steeper by more than rounding; if not, copies of an arm are one line, the first one's."""
     return norm > (1.0 + TIE) * other
 
 
@@ -93,7 +93,7 @@ def is_steeper(norm: float, other: float) -> bool:
 def is_crossed_first(
     mean: float, norm: float, here: float, other_mean: float, other_norm: float, crossing: float
 ) -> bool:
-    """Whether a line is crossed before another one found earlier, `crossing`, infinite where there is none."""
+    """Return whether a line is crossed before another one found earlier, `crossing`, infinite where there is none."""
     if crossing < np.inf and not is_steeper(norm, other_norm) and not is_steeper(other_norm, norm):
         return mean > other_mean + TIE * abs(mean)  # parallel: the higher one, and of copies the earlier one
     return here < crossing or (here == crossing and is_steeper(norm, other_norm))
@@ -101,7 +101,7 @@ def is_crossed_first(
 
 @jit
 def takes_over_at(means: Floats, norms: Floats, top: int, arm: int) -> float:
-    """The width from which on the steeper line of `arm` leads that of `top`; where they tie, the first arm does.
+    """Return the width from which on the steeper line of `arm` leads that of `top`; where they tie, the first arm does.
 
     Ties are those of `upper_arm`: an arm that may be pulled has a probability, however large means are beside σ.
     """
@@ -153,7 +153,7 @@ def choose(
     drawn: float,
     rng: Words,
 ) -> tuple[int, bool]:
-    """The arm of the drawn width; or, where the round explores, what is cheaper."""
+    """Return the arm of the drawn width; or, where the round explores, what is cheaper."""
     arm, explored = upper_arm(regression, arms, available, drawn, None)
     if thrift is None or not explored:
         return arm, explored
@@ -165,7 +165,7 @@ def choose(
 def buy(
     margin: float, regression: Any, arms: Floats, available: Bools, best: int, arm: int, rng: Words
 ) -> tuple[int, bool]:
-    """The cheapest arm with its probability, and the greedy one otherwise."""
+    """Return the cheapest arm with its probability, and the greedy one otherwise."""
     bought, share = cheapest(margin, regression, arms, available, best, arm)
     if bought != arm and uniform(rng) >= share:
         return best, False
@@ -183,7 +183,7 @@ def choose_and_share(
     rng: Words,
     out: Floats,
 ) -> tuple[int, bool]:
-    """The arm of the drawn width, and the probability of each: of the width they need its distribution alone.
+    """Return the arm of the drawn width, and the probability of each: of the width they need its distribution alone.
 
     Rounding may hide which of several arms leads, in the choice and in the shares differently: an arm without a share
     gives way to the one that has most, so that none is pulled that is said to be impossible.
@@ -205,7 +205,7 @@ def choose_and_share(
 
 @jit
 def act(agent: RandUCBAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
+    """Return argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
     params, regression = agent.params, agent.state.regression
     observe_offer(regression, arms, available)
     width = Width(
@@ -271,7 +271,7 @@ class RandUCB(RegressionPolicy):
     thrift: float = parameter(0.0, least=0, most=1)
 
     def start(self, setting: Setting, rng: Words) -> RandUCBAgent:
-        """A new agent that draws its widths from `rng`."""
+        """Return a new agent that draws its widths from `rng`."""
         thrift = Thrift(float(self.thrift)) if self.thrift > 0 else None
         params = RandUCBParams(float(self.temperature), float(self.growth), thrift)
         regression = self.make_regression(setting, norms=True, relative=True)

@@ -59,7 +59,7 @@ class RegressionPolicy(DecisionPolicy):
     half_life: float | None = parameter(None, least=SHORTEST, most=LONGEST, none=True)
 
     def with_half_life(self, half_life: float) -> "RegressionPolicy":
-        """The same policy on evidence that loses half its weight in `half_life` decisions."""
+        """Return the same policy on evidence that loses half its weight in `half_life` decisions."""
         return replace(self, half_life=half_life)
 
     def carry(self, state: Any, change: Change) -> Any:
@@ -78,7 +78,7 @@ class RegressionPolicy(DecisionPolicy):
         )
 
     def make_regression(self, setting: Setting, norms: bool = False, relative: bool = False) -> Any:
-        """The regression before any reward; another one comes from a class that makes it here.
+        """Return the regression before any reward; another one comes from a class that makes it here.
 
         Args:
             setting: what may be known.

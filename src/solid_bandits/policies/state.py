@@ -29,7 +29,7 @@ def _carried(state: Any) -> Iterator[tuple[str, Any]]:
 
 
 def state_to_plain(state: Any) -> Plain:
-    """A state as nested dicts and lists of numbers, which JSON keeps exactly."""
+    """Return a state as nested dicts and lists of numbers, which JSON keeps exactly."""
     return {
         name: state_to_plain(value) if isinstance(value, tuple) else value.tolist()
         for name, value in _carried(state)
@@ -63,7 +63,7 @@ def _matched(state: Any, plain: Any, path: str) -> list[tuple[Any, Any]]:
 
 
 def _like(array: Any, values: Any, where: str) -> Any:
-    """Values as an array like this one: of its shape and kind, finite; counts not negative."""
+    """Return values as an array like this one: of its shape and kind, finite; counts not negative."""
     counts = array.dtype.kind in "iu"
     wanted = "whole numbers >= 0" if counts else "finite numbers"
     found = np.array(values, dtype=object)  # no conversion yet: it would round large whole numbers
@@ -117,7 +117,7 @@ def _check_estimator(estimator: Estimator, ridge: Any, path: str) -> None:
 
 
 def _is_unit_upper(triangle: Any) -> bool:
-    """Whether a triangle, or each of several, is one."""
+    """Return whether a triangle, or each of several, is one."""
     return bool((np.tril(triangle) == np.eye(triangle.shape[-1])).all())
 
 
@@ -203,7 +203,7 @@ def check_evidence(agent: Any) -> None:
 
 
 def arrays_of(state: Any) -> list[Any]:
-    """All arrays of a state, in order."""
+    """Return all arrays of a state, in order."""
     return [value for _, value in _parts(state, "state")]
 
 

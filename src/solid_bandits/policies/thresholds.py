@@ -8,23 +8,23 @@ from solid_bandits.core.setting import Setting
 
 @jit
 def log_horizon(setting: Setting, step: int) -> float:
-    """`log n`; the current step takes the place of an unknown horizon, and 3 that of a smaller one."""
+    """Return `log n`; the current step takes the place of an unknown horizon, and 3 that of a smaller one."""
     return math.log(max(setting.horizon if setting.horizon > 0 else step, 3))
 
 
 @jit
 def squared_width(setting: Setting, noise_std: float, step: int, count: int) -> float:
-    """σ² (log count + d log log n), the logarithm of 0 read as 0: β_{t-1} at count t - 1, γ_t at count S_t."""
+    """Return σ² (log count + d log log n), the logarithm of 0 read as 0: β_{t-1} at count t - 1, γ_t at count S_t."""
     return noise_std**2 * (math.log(max(count, 1)) + setting.dim * math.log(log_horizon(setting, step)))
 
 
 @jit
 def exploitation_threshold(setting: Setting, step: int) -> float:
-    """β_{t-1} = σ² (log(t-1) + d log log n) at t = `step`."""
+    """Return β_{t-1} = σ² (log(t-1) + d log log n) at t = `step`."""
     return squared_width(setting, setting.noise_std, step, step - 1)
 
 
 @jit
 def confidence_width(setting: Setting, step: int, explored: int) -> float:
-    """γ_t = σ² (log s + d log log n), s exploring rounds counted with this one."""
+    """Return γ_t = σ² (log s + d log log n), s exploring rounds counted with this one."""
     return squared_width(setting, setting.noise_std, step, explored)

@@ -23,7 +23,7 @@ class Thrift(NamedTuple):
 def worth_of(
     regression: Any, arms: Floats, a: int, b: int, c: int, norms: tuple[float, float, float]
 ) -> float:
-    """g_a, from ‖φ_a‖², ‖φ_b‖² and ‖φ_c‖² and the norms of differences: any regression has those."""
+    """Return g_a, from ‖φ_a‖², ‖φ_b‖² and ‖φ_c‖² and the norms of differences: any regression has those."""
     of_a, of_b, of_c = norms
     from_b = compare_arms(regression, arms[b], arms[a])[1]
     from_c = compare_arms(regression, arms[c], arms[a])[1]
@@ -33,7 +33,7 @@ def worth_of(
 
 @jit
 def norm_of(regression: Any, arms: Floats, arm: int) -> float:
-    """‖φ‖²_{V^-1} of one arm."""
+    """Return ‖φ‖²_{V^-1} of one arm."""
     estimate_arms(regression, arms[arm : arm + 1], 0)
     return float(regression.work.arms.sq_norms[0])
 
@@ -42,7 +42,7 @@ def norm_of(regression: Any, arms: Floats, arm: int) -> float:
 def cheapest(
     margin: float, regression: Any, arms: Floats, available: Bools, b: int, c: int
 ) -> tuple[int, float]:
-    """The arm to pull instead of `c`, and with which probability; `b` is pulled otherwise.
+    """Return the arm to pull instead of `c`, and with which probability; `b` is pulled otherwise.
 
     Of the arms that are worth at least as much as c, that of the least price: pulled with probability g_c / g_a it
     brings as much, on average, as c would. It is c itself, with probability 1, unless one is cheaper by the margin.

@@ -125,7 +125,7 @@ def add_covariance(work: VIDSWork, found: int) -> None:
 
 @jit
 def information_of(regression: Any, covariance: Floats, features: Floats) -> float:
-    """φᵀLφ, the variance of the mean reward given which arm is best."""
+    """Return φᵀLφ, the variance of the mean reward given which arm is best."""
     total, width, first = 0.0, covariance.shape[1], first_coefficient(regression, features)
     own = features[features.shape[0] - width :]
     for i in range(width):
@@ -135,7 +135,7 @@ def information_of(regression: Any, covariance: Floats, features: Floats) -> flo
 
 @jit
 def best_of_rows(regression: Any, memory: Memory, first: int, last: int, model: Floats) -> int:
-    """The row with the largest φᵀθ among those of one decision."""
+    """Return the row with the largest φᵀθ among those of one decision."""
     best, largest = first, -np.inf
     for row in range(first, last):
         found = value(regression, memory.rows[row], model)
@@ -189,7 +189,7 @@ def remember(memory: Memory, arms: Floats, available: Bools, step: int) -> None:
 
 @jit_apart
 def weigh(agent: VIDSAgent, arms: Floats, available: Bools) -> tuple[int, int, float]:
-    """The mixture of least squared regret per information by new samples: two arms, and the second's probability."""
+    """Return the mixture of least squared regret per information by new samples: two arms, and the second's probability."""
     work, regression, memory = agent.work, agent.state.regression, agent.state.memory
     draw_models(agent)
     for i in range(work.covariance.shape[0]):
@@ -275,7 +275,7 @@ class VIDS(RegressionPolicy):
         return super().microseconds(pairs, dim) * self.samples / 500
 
     def start(self, setting: Setting, rng: Words) -> VIDSAgent:
-        """A new agent that draws its models and arms from `rng`."""
+        """Return a new agent that draws its models and arms from `rng`."""
         size, samples = setting.coefficients, int(self.samples)
         memory = Memory(
             np.zeros((self.memory, setting.dim)), np.zeros(self.memory, dtype=np.int64), np.array(0)

@@ -20,7 +20,7 @@ from solid_bandits.streams.playing import StreamTrace
 
 
 def assemble(plan: Plan, played: Mapping[Block, BlockResult], facts: Plain) -> Results:
-    """The results of a plan from those of all its blocks: the same whatever order they came in.
+    """Return the results of a plan from those of all its blocks: the same whatever order they came in.
 
     The manifest has the facts that are given, and all that follows from the plan and what was played.
     """
@@ -59,7 +59,7 @@ def assemble(plan: Plan, played: Mapping[Block, BlockResult], facts: Plain) -> R
 
 
 def _stacked(ordered: list[tuple[str, int, Any]], schema: dict[str, Any], *fields: str) -> pl.DataFrame:
-    """The fields of all traces, one below the other, beside policy and run; the schema names the columns."""
+    """Return the fields of all traces, one below the other, beside policy and run; the schema names the columns."""
     labels, runs, traces = zip(*ordered, strict=True)
     parts = [[getattr(trace, field) for trace in traces] for field in fields]
     lengths = [len(one) for one in parts[0]]

@@ -41,7 +41,7 @@ class BlockResult(NamedTuple):
 
 
 def blocks(plan: Plan) -> list[Block]:
-    """The runs of every policy in blocks. Each run has its own seeds, so blocks do not show in the results."""
+    """Return the runs of every policy in blocks. Each run has its own seeds, so blocks do not show in the results."""
     end = plan.first_run + plan.runs
     sizes = plan.gpu_runs or dict.fromkeys(plan.policies, -(-plan.runs // BLOCKS_PER_POLICY))
     return [
@@ -67,7 +67,7 @@ class Job(NamedTuple):
     """The kind of the streams of all runs; None where problems are played."""
 
     def problem_of(self, run: int) -> Any:
-        """The problem of a run, or its stream, which is to be of the kind that all are."""
+        """Return the problem of a run, or its stream, which is to be of the kind that all are."""
         one = self.problem(run) if callable(self.problem) else self.problem
         if self.kind is None:
             return one  # who plays it refuses what is no problem
@@ -152,7 +152,7 @@ def task_seconds(plan: Plan, task: Block | str) -> float:
 
 
 def block_task(plan: Plan, block: Block, key: object) -> Task:
-    """The task that plays a block."""
+    """Return the task that plays a block."""
     label, first, runs = block
     recording = None if plan.record is None else (plan.record, label, list(plan.policies).index(label))
     job = Job(
@@ -170,7 +170,7 @@ def block_task(plan: Plan, block: Block, key: object) -> Task:
 
 
 def compile_tasks(plans: Iterable[Plan]) -> list[Task]:
-    """Tasks that fill the compiler's cache on disk, one for each compiled loop that the plans need.
+    """Return tasks that fill the compiler's cache on disk, one for each compiled loop that the plans need.
 
     Policies whose agents have one type share compiled code, and two processes need not compile the same. On a GPU, a
     step of one run shows whether a policy's kernels can be compiled before others play.

@@ -43,7 +43,7 @@ def labelled(policies: Any) -> dict[str, Policy]:
 
 
 def _labels(name: str, alike: list[Policy]) -> list[str]:
-    """Labels of policies of one name, one after the other."""
+    """Return labels of policies of one name, one after the other."""
     if len(alike) == 1:
         return [name]
     parameters = [_parameters(one) for one in alike]

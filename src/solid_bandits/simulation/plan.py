@@ -135,7 +135,7 @@ class Plan:
         return not callable(self.problem)
 
     def problem_of(self, run: int) -> Playable:
-        """The problem or the stream of run number `run`."""
+        """Return the problem or the stream of run number `run`."""
         return self.problem(run) if callable(self.problem) else self.problem
 
     @property
@@ -198,7 +198,7 @@ def _check_function(function: Callable[..., object]) -> None:
 
 
 def idle_agent(policy: Policy, problem: Playable, horizon: int, tell_noise: bool) -> CompiledAgent:
-    """An agent that is not going to play: for what its type is, and whether the policy takes the problem."""
+    """Return an agent that is not going to play: for what its type is, and whether the policy takes the problem."""
     if isinstance(problem, Stream) and isinstance(policy, TablePolicy):
         from solid_bandits.policies.catalogue import DECIDING
 

@@ -114,20 +114,20 @@ class Results:
         return float(value) if value is not None and math.isfinite(value) else None
 
     def summary(self, confidence: float = 0.95) -> pl.DataFrame:
-        """Mean regret over runs at each checkpoint with Student's t interval: policy, step, mean, low, high, runs.
+        """Return mean regret over runs at each checkpoint with Student's t interval: policy, step, mean, low, high, runs.
 
         With a single run the interval is unknown: low and high are null.
         """
         return summary.summarise(self.table, "regret", confidence)
 
     def final(self, confidence: float = 0.95) -> pl.DataFrame:
-        """The summary at the last step, one row per policy, with the mean number of exploring rounds."""
+        """Return the summary at the last step, one row per policy, with the mean number of exploring rounds."""
         return summary.final(self.table, confidence)
 
     def compare(
         self, first: str, second: str, measure: str = "regret", confidence: float = 0.95
     ) -> comparison.Comparison:
-        """The difference of two policies at the last step, run by run, with Student's interval.
+        """Return the difference of two policies at the last step, run by run, with Student's interval.
 
         Args:
             first: label of a policy.
@@ -193,7 +193,7 @@ class Results:
         page.write_page(self, to, self._bound(bound))
 
     def to_pandas(self, what: str = "table") -> Any:
-        """A table as a pandas data frame; needs the extra `pandas`. Nulls become NaN.
+        """Return a table as a pandas data frame; needs the extra `pandas`. Nulls become NaN.
 
         Args:
             what: `table`, `summary`, `final`; or `diagnostics`, `arms`, `calibration`, where there are any.
@@ -341,7 +341,7 @@ def _is_there(path: Path, record: SavedTable) -> bool:
 
 
 def _parquet(table: pl.DataFrame) -> bytes:
-    """A table as Parquet: equal tables give equal bytes, and a full disk is left to plain writing to notice."""
+    """Return a table as Parquet: equal tables give equal bytes, and a full disk is left to plain writing to notice."""
     content = io.BytesIO()
     table.rechunk().write_parquet(content)
     return content.getvalue()

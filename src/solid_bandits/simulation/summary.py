@@ -69,7 +69,7 @@ class PolicySummary(Content, omit_defaults=False):
         self.seconds += seconds
 
     def quantile(self, of: float, place: int = -1, level: float = CONFIDENCE) -> Estimate:
-        """A quantile of the regret at a checkpoint, with its interval; exact among the worst runs at the end."""
+        """Return a quantile of the regret at a checkpoint, with its interval; exact among the worst runs at the end."""
         if not self.runs:
             return UNKNOWN
         found = self.sketches[place].quantile(of, level)
@@ -105,7 +105,7 @@ class Summary(Content, omit_defaults=False):
             raise ValueError(f"format must be {FORMAT}, got {self.format}")
 
     def table(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """Mean regret at each checkpoint: policy, step, mean, low, high (Student's interval), std, explored, runs."""
+        """Return mean regret at each checkpoint: policy, step, mean, low, high (Student's interval), std, explored, runs."""
         frames = [
             pl.DataFrame(
                 {
@@ -123,7 +123,7 @@ class Summary(Content, omit_defaults=False):
         return table.select("policy", "step", "mean", "low", "high", "std", "explored", "runs")
 
     def quantiles(self, shares: tuple[float, ...] = SHARES, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """Quantiles of the regret at the end: policy, share, regret, low, high; null where runs are too few."""
+        """Return quantiles of the regret at the end: policy, share, regret, low, high; null where runs are too few."""
         level = checks.number("confidence", confidence, above=0, below=1)
         if not isinstance(shares, Iterable):
             raise checks.ArgumentError("shares", f"must be a list of numbers, got {checks.short(shares)}")
@@ -180,7 +180,7 @@ class Summary(Content, omit_defaults=False):
         return share(hits, sketch.size, checks.number("confidence", confidence, above=0, below=1))
 
     def _sketch(self, policy: str) -> Sketch:
-        """The sketch of a policy's regret at the end."""
+        """Return the sketch of a policy's regret at the end."""
         return self.policies[checks.choice("policy", policy, self.policies)].sketches[-1]
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -124,7 +124,7 @@ class Processes:
 
 
 def _cores() -> int:
-    """The cores that this process may use."""
+    """Return the cores that this process may use."""
     from joblib import cpu_count
 
     return int(cpu_count())

@@ -13,12 +13,12 @@ CONFIDENCE = 0.95
 
 
 def student_quantile(freedom: float, level: float) -> float:
-    """Student's quantile for a two-sided interval."""
+    """Return Student's quantile for a two-sided interval."""
     return float(stdtrit(freedom, 0.5 + level / 2))
 
 
 def student(values: Floats, level: float = CONFIDENCE) -> Estimate:
-    """Mean with Student's interval; a point where all values are equal, unknown for one value."""
+    """Return mean with Student's interval; a point where all values are equal, unknown for one value."""
     count = len(values)
     mean = float(values.mean())
     if count < 2:
@@ -27,7 +27,7 @@ def student(values: Floats, level: float = CONFIDENCE) -> Estimate:
 
 
 def welch(last: Floats, first: Floats, level: float = CONFIDENCE) -> Estimate:
-    """Mean of `last` - mean of `first`, two independent samples, with Welch's interval."""
+    """Return mean of `last` - mean of `first`, two independent samples, with Welch's interval."""
     difference = float(last.mean() - first.mean())
     if min(len(last), len(first)) < 2:
         return Estimate(difference)
@@ -41,7 +41,7 @@ def welch(last: Floats, first: Floats, level: float = CONFIDENCE) -> Estimate:
 
 
 def ratio(above: Floats, below: Floats, level: float = CONFIDENCE) -> Estimate:
-    """Mean of `above` / mean of `below`, paired, with Fieller's interval.
+    """Return mean of `above` / mean of `below`, paired, with Fieller's interval.
 
     The interval is the r that a Student test of mean(above - r below) = 0 does not reject; unknown where that is no
     interval, `below` being too near 0.

@@ -47,7 +47,7 @@ class Measures:
 
 
 def measures(results: "Results", reference: str) -> list[Measures]:
-    """Every policy that has runs, in order of mean final regret."""
+    """Return every policy that has runs, in order of mean final regret."""
     runs = {
         str(label): rows
         for (label,), rows in last_step(results.table).group_by("policy", maintain_order=True)

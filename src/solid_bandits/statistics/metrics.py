@@ -58,7 +58,7 @@ def _reading(table: pl.DataFrame | None, column: str, policy: str, target: float
 
 
 def _column(column: str, of_diagnostics: bool = False) -> Callable[["Results", str, float], Floats | None]:
-    """The metric that is a column of the table, or of the diagnostics, as it stands."""
+    """Return the metric that is a column of the table, or of the diagnostics, as it stands."""
 
     def values(results: "Results", policy: str, at: float) -> Floats | None:
         table = results.diagnostics if of_diagnostics else results.table
@@ -69,7 +69,7 @@ def _column(column: str, of_diagnostics: bool = False) -> Callable[["Results", s
 
 
 def slope(results: "Results", policy: str, at: float) -> Floats | None:
-    """Growth of regret per unit of log t over the last decade before a share `at` of the horizon."""
+    """Return growth of regret per unit of log t over the last decade before a share `at` of the horizon."""
     last = _reading(results.table, "regret", policy, at * results.horizon)
     if last is None:
         return None
@@ -113,7 +113,7 @@ def _from_uniform(omega: Floats) -> float:
 
 
 def _pulls(results: "Results", policy: str, arm: tuple[int, int]) -> pl.DataFrame | None:
-    """The diagnostics with how often an arm of a context was pulled as the column `count`."""
+    """Return the diagnostics with how often an arm of a context was pulled as the column `count`."""
     table = results.diagnostics
     if table is None or "pulls" not in table.columns:
         return None
@@ -183,7 +183,7 @@ METRICS: dict[str, Metric] = {
 
 
 def is_linear(results: "Results", policy: str, at: float) -> Floats | None:
-    """1 for each run whose regret is linear (`LINEAR_RATE`), 0 for the others."""
+    """Return 1 for each run whose regret is linear (`LINEAR_RATE`), 0 for the others."""
     last = _reading(results.table, "regret", policy, at * results.horizon)
     if last is None:
         return None

@@ -16,13 +16,13 @@ BINS = 10
 
 
 def reward_rates(table: pl.DataFrame) -> pl.DataFrame:
-    """Mean reward per round up to each checkpoint: policy, step, mean, low, high, runs."""
+    """Return mean reward per round up to each checkpoint: policy, step, mean, low, high, runs."""
     rates = table.with_columns(rate=pl.col("reward") / pl.col("step"))
     return summarise(rates, "rate")
 
 
 def final_rewards(table: pl.DataFrame) -> pl.DataFrame:
-    """The same at the last step, with mean regret against the ridge fit: policy, mean, low, high, ridge_regret."""
+    """Return the same at the last step, with mean regret against the ridge fit: policy, mean, low, high, ridge_regret."""
     last = last_step(table)
     ridge = last.group_by("policy", maintain_order=True).agg(pl.col("ridge_regret").mean())
     return reward_rates(last).join(ridge, on="policy", maintain_order="left")
@@ -61,7 +61,7 @@ def arm_shares(arms: pl.DataFrame) -> pl.DataFrame:
 
 
 def calibration(samples: pl.DataFrame) -> pl.DataFrame:
-    """Predicted and received rewards in bins of the predicted ones, of the second half of the steps.
+    """Return predicted and received rewards in bins of the predicted ones, of the second half of the steps.
 
     Bins hold about equally many rounds of a policy: policy, bin, predicted (mean), reward (mean), half_width (of a 95%
     normal interval, rounds taken as independent), rounds.
@@ -85,7 +85,7 @@ def calibration(samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def calibration_errors(samples: pl.DataFrame) -> dict[str, float]:
-    """Mean distance of received from predicted rewards over the bins, each by its rounds: 0 is calibrated."""
+    """Return mean distance of received from predicted rewards over the bins, each by its rounds: 0 is calibrated."""
     binned = calibration(samples)
     distance = (pl.col("predicted") - pl.col("reward")).abs()
     errors = binned.group_by("policy", maintain_order=True).agg(

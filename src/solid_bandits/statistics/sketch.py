@@ -92,7 +92,7 @@ class Sketch(Content, omit_defaults=False):
         return edge(self.first + place), edge(self.first + place + 1)
 
     def quantile(self, share: float, level: float = CONFIDENCE) -> Estimate:
-        """The smallest number with at least this share at or below it, with an interval of the distribution's quantile.
+        """Return the smallest number with at least this share at or below it, with an interval of the distribution's quantile.
 
         The interval is that of the order statistics whose ranks the binomial distribution allows, out to the edges of
         their bins: it holds whatever the distribution is. Unknown on a side that the numbers are too few for.
@@ -106,26 +106,26 @@ class Sketch(Content, omit_defaults=False):
         )
 
     def survival(self) -> tuple[Floats, Floats]:
-        """The edges of the bins from the first that has a number on, and the share of the numbers at or above each."""
+        """Return the edges of the bins from the first that has a number on, and the share of the numbers at or above each."""
         edges = np.array([edge(self.first + place) for place in range(len(self.counts) + 1)])
         above = np.concatenate([np.cumsum(self.counts[::-1])[::-1], [0]])
         return edges, above / max(self.size, 1)
 
 
 def bin_of(values: Floats) -> Ints:
-    """The bin of each number > 0: PARTS to a power of two, equally wide within it."""
+    """Return the bin of each number > 0: PARTS to a power of two, equally wide within it."""
     mantissa, exponent = np.frexp(values)  # value = mantissa 2^exponent, mantissa in [½, 1)
     return exponent.astype(np.int64) * PARTS + np.floor((2.0 * mantissa - 1.0) * PARTS).astype(np.int64)
 
 
 def edge(place: int) -> float:
-    """The lower end of a bin."""
+    """Return the lower end of a bin."""
     exponent, part = divmod(place, PARTS)
     return float(np.ldexp(0.5 + 0.5 * part / PARTS, exponent))
 
 
 def quantile_ranks(share: float, count: int, level: float) -> tuple[int, int]:
-    """Ranks L and H such that the distribution's quantile lies between the L-th and the H-th number, with confidence
+    """Return ranks L and H such that the distribution's quantile lies between the L-th and the H-th number, with confidence
     at least `level`: P(Bin(n, share) >= L) and P(Bin(n, share) < H) are at least 1 - (1 - level) / 2 each.
     """
     tail = (1.0 - level) / 2.0
@@ -140,7 +140,7 @@ def _at_least(rank: int, share: float, count: int) -> float:
 
 
 def _largest(holds: Callable[[int], bool], count: int) -> int:
-    """The largest rank from 0 to `count` for which it holds; where it holds for one, it holds for all below."""
+    """Return the largest rank from 0 to `count` for which it holds; where it holds for one, it holds for all below."""
     low, high = 0, count
     while low < high:
         middle = (low + high + 1) // 2

@@ -10,7 +10,7 @@ from solid_bandits.statistics.intervals import CONFIDENCE, student_quantile
 
 
 def summarise(table: pl.DataFrame, column: str = "regret", confidence: float = CONFIDENCE) -> pl.DataFrame:
-    """Mean of a column over runs at each checkpoint with its interval: policy, step, mean, low, high, runs.
+    """Return mean of a column over runs at each checkpoint with its interval: policy, step, mean, low, high, runs.
 
     With a single run the interval is unknown: low and high are null.
     """
@@ -34,19 +34,19 @@ def with_interval(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
 
 
 def last_step(table: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the last checkpoint."""
+    """Return the rows of the last checkpoint."""
     return table.filter(pl.col("step") == pl.col("step").max())
 
 
 def final(table: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFrame:
-    """The summary at the last step, one row per policy, with the mean number of exploring rounds."""
+    """Return the summary at the last step, one row per policy, with the mean number of exploring rounds."""
     last = last_step(table)
     explored = last.group_by("policy", maintain_order=True).agg(pl.col("explored").mean())
     return summarise(last, confidence=confidence).join(explored, on="policy", maintain_order="left")
 
 
 def paired_differences(table: pl.DataFrame, to: str) -> pl.DataFrame:
-    """Final regret of each policy - that of `to`, run by run: policy, difference, difference_low, difference_high.
+    """Return final regret of each policy - that of `to`, run by run: policy, difference, difference_low, difference_high.
 
     Run r of every policy sees the same contexts and the same noise, so the difference within a run is free of
     what the runs have in common, and its interval is narrower than two separate intervals suggest. Each interval
@@ -58,14 +58,14 @@ def paired_differences(table: pl.DataFrame, to: str) -> pl.DataFrame:
 
 
 def paired(last: pl.DataFrame, to: str, column: str) -> pl.DataFrame:
-    """The rows of all policies but `to` with the `difference` of a column to that policy's in the same run."""
+    """Return the rows of all policies but `to` with the `difference` of a column to that policy's in the same run."""
     reference = last.filter(pl.col("policy") == to).select("run", reference=column)
     others = last.filter(pl.col("policy") != to).join(reference, on="run", maintain_order="left")
     return others.with_columns(difference=pl.col(column).cast(pl.Float64) - pl.col("reference"))
 
 
 def standings(table: pl.DataFrame) -> pl.DataFrame:
-    """`final` in order of mean regret, the best first, with the paired differences to the best.
+    """Return `final` in order of mean regret, the best first, with the paired differences to the best.
 
     The differences are null for the best itself.
     """

@@ -16,7 +16,7 @@ from solid_bandits.streams.rounds import Rounds
 
 
 def sizes_of(stream: "Stream") -> tuple[int, int]:
-    """`dim` and `n_arms` of a stream, which may be one of a user's own."""
+    """Return `dim` and `n_arms` of a stream, which may be one of a user's own."""
     dim, n_arms = (getattr(stream, name, None) for name in ("dim", "n_arms"))
     return (
         checks.integer("dim", dim, least=1, most=LARGEST_DIM),  # type: ignore[arg-type]
@@ -25,7 +25,7 @@ def sizes_of(stream: "Stream") -> tuple[int, int]:
 
 
 def names_of(stream: "Stream", what: str, count: int) -> list[str] | None:
-    """`arm_names` or `feature_names` of a stream, which may be one of a user's own."""
+    """Return `arm_names` or `feature_names` of a stream, which may be one of a user's own."""
     names = getattr(stream, what)
     if names is not None and (
         not isinstance(names, list | tuple)

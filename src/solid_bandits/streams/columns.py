@@ -95,7 +95,7 @@ class Columns:
                     )
 
     def arms_among(self, present: Sequence[str]) -> tuple[str, ...]:
-        """The arms of a table with these columns, where columns are named by them: in the order of the columns."""
+        """Return the arms of a table with these columns, where columns are named by them: in the order of the columns."""
         assert self.reward is not None
         before, after = self.reward.split(ARM)
         pattern = re.compile(re.escape(before) + "(.+)" + re.escape(after))
@@ -107,7 +107,7 @@ class Columns:
         return tuple(found)
 
     def needed(self, arms: Iterable[str]) -> list[str]:
-        """The names of all columns that are read."""
+        """Return the names of all columns that are read."""
         single = [self.round, self.arm, self.label, self.event_id, *self.context]
         by_arm = [self.reward, self.available, *self.features]
         if not self.long and self.label is None:
@@ -163,7 +163,7 @@ class Cells:
         self.frame, self.rows, self.text = frame, rows, text
 
     def bad(self, column: str, wrong: Bools, wanted: str) -> ValueError:
-        """The error of the first row in which something is wrong."""
+        """Return the error of the first row in which something is wrong."""
         place = int(wrong.argmax())
         value = self.frame[column][place]
         value = value.to_list() if isinstance(value, pl.Series) else value
@@ -194,7 +194,7 @@ class Cells:
         return np.array([np.nan if one is None else _as_float(one) for one in values])
 
     def numbers(self, column: str, largest: float, needed: Bools | None = None) -> Floats:
-        """Finite numbers of at most this size; 0 where they are not needed."""
+        """Return finite numbers of at most this size; 0 where they are not needed."""
         values = self._floats(column)
         with np.errstate(invalid="ignore"):
             wrong = ~(np.abs(values) <= largest)
@@ -205,11 +205,11 @@ class Cells:
         return values if needed is None else np.where(needed, values, 0.0)
 
     def features(self, column: str, needed: Bools | None = None) -> Floats:
-        """Numbers that can be features."""
+        """Return numbers that can be features."""
         return self.numbers(column, LARGEST_FEATURE, needed)
 
     def rewards(self, column: str, needed: Bools | None = None) -> Floats:
-        """Numbers that can be rewards."""
+        """Return numbers that can be rewards."""
         return self.numbers(column, LARGEST_REWARD, needed)
 
     def truths(self, column: str) -> Bools:
@@ -233,7 +233,7 @@ class Cells:
         return values == 1.0
 
     def words(self, column: str) -> list[str]:
-        """Names: text, or whole numbers as text."""
+        """Return names: text, or whole numbers as text."""
         series = self.frame[column]
         if series.dtype == pl.Object:
             return self._words_of_objects(column)
@@ -265,7 +265,7 @@ class Cells:
         return list(map(str, found))
 
     def codes(self, column: str, names: dict[str, int]) -> Ints:
-        """Names by their numbers."""
+        """Return names by their numbers."""
         return np.array([names[one] for one in self.words(column)], dtype=np.int64)
 
 
@@ -284,7 +284,7 @@ def _as_float(value: Any) -> float:
 
 
 def order_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Names in order: as numbers where all are finite ones, else as words; names of one number as words among them."""
+    """Return names in order: as numbers where all are finite ones, else as words; names of one number as words among them."""
     found = sorted(names)
     try:
         numbers = {name: float(name) for name in found}

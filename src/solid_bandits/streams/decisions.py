@@ -71,7 +71,7 @@ class DecisionLog(NamedTuple):
 
 
 def make_log(rounds: int, n_arms: int, probabilities: bool) -> DecisionLog:
-    """Room for so many decisions."""
+    """Return room for so many decisions."""
     return DecisionLog(
         arms=np.zeros(rounds, dtype=np.int64),
         explored=np.zeros(rounds, dtype=np.bool_),
@@ -130,7 +130,7 @@ class DecisionWriter:
 def decisions_frame(
     policy: str, run: int, first_step: int, rounds: Rounds, log: DecisionLog, features: bool
 ) -> pl.DataFrame:
-    """The decisions of one block as rows of the file."""
+    """Return the decisions of one block as rows of the file."""
     arrays = rounds.arrays
     count, width = arrays.available.shape
     steps = np.arange(first_step, first_step + count)
@@ -159,7 +159,7 @@ def decisions_frame(
 
 
 def _known(values: Floats) -> pl.Series:
-    """Numbers, null where they are NaN."""
+    """Return numbers, null where they are NaN."""
     return pl.Series(values, dtype=pl.Float64).fill_nan(None)
 
 

@@ -172,7 +172,7 @@ def from_file(
     noise_std: float | None = None,
     ridge: float = 1.0,
 ) -> FileStream:
-    """The rounds of a CSV or Parquet file, in its order: at no time is it in memory as a whole.
+    """Return the rounds of a CSV or Parquet file, in its order: at no time is it in memory as a whole.
 
     The arguments are those of `from_frame`. Where a row is an arm of a round, the rows of a round follow each other.
 

@@ -45,12 +45,12 @@ class FiniteStream(Stream):
             yield Rounds(self.problem.features[contexts], self.problem.means[contexts], noise=noise)
 
     def parameters(self) -> Plain:
-        """The problem's fingerprint."""
+        """Return the problem's fingerprint."""
         return {"problem": self.problem.fingerprint}
 
 
 def of_problem(problem: Problem) -> FiniteStream:
-    """A finite problem as a stream: every decision policy pulls the same arms in it as in the problem itself.
+    """Return a finite problem as a stream: every decision policy pulls the same arms in it as in the problem itself.
 
     Example:
         >>> import solid_bandits as sb

@@ -75,7 +75,7 @@ class DataStream(Stream):
             self.arrays[path.stem] = np.load(path, mmap_mode="r")
 
     def take(self, rows: Ints) -> Piece:
-        """The rounds of these numbers."""
+        """Return the rounds of these numbers."""
         raise NotImplementedError
 
     def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
@@ -126,7 +126,7 @@ class FrameStream(DataStream):
         self.feature_names = feature_names
 
     def take(self, rows: Ints) -> Piece:
-        """The rounds of these numbers."""
+        """Return the rounds of these numbers."""
         return Piece(**self.arrays, event_ids=self.event_ids).at(rows)
 
 
@@ -144,7 +144,7 @@ class ClassificationStream(DataStream):
         self.feature_names = layout.names((), [f"X[:, {place}]" for place in range(contexts.shape[1])])
 
     def take(self, rows: Ints) -> Piece:
-        """The rounds of these numbers; rewards are made of the classes."""
+        """Return the rounds of these numbers; rewards are made of the classes."""
         count = len(rows)
         rewards = np.zeros((count, self.n_arms))
         rewards[np.arange(count), self.arrays["right"][rows]] = 1.0
@@ -176,7 +176,7 @@ def from_frame(
     ridge: float = 1.0,
     shuffle: bool = True,
 ) -> FrameStream:
-    """The rounds of a data frame, of polars or pandas: those of which the reward of every available arm is known.
+    """Return the rounds of a data frame, of polars or pandas: those of which the reward of every available arm is known.
 
     A row is a round where columns are named by arms: `reward="reward_{arm}"`, `features=["price_{arm}"]`; or where
     `label` names the right arm. A row is an arm of a round where `round` is given, the column that tells rounds apart.
@@ -239,7 +239,7 @@ def classification(
     ridge: float = 1.0,
     shuffle: bool = True,
 ) -> ClassificationStream:
-    """Rows with a class each as rounds: the arms are the classes, and pulling the right one gives 1, any other 0.
+    """Return rows with a class each as rounds: the arms are the classes, and pulling the right one gives 1, any other 0.
 
     Features are joint ones of context and arm, d = classes * (columns + 1). They are made when they are needed: what is
     stored is X and y.
@@ -274,7 +274,7 @@ def classification(
 
 
 def _grouped(table: pl.DataFrame, columns: Columns) -> tuple[pl.DataFrame, Ints]:
-    """Rows of a round brought together, rounds in the order in which they began; and the rows' numbers."""
+    """Return rows of a round brought together, rounds in the order in which they began; and the rows' numbers."""
     assert columns.round is not None
     names = Cells(table, np.arange(table.height)).words(columns.round)  # none is missing
     if table.schema[columns.round] == pl.Object:  # by which polars groups nothing
@@ -287,7 +287,7 @@ def _grouped(table: pl.DataFrame, columns: Columns) -> tuple[pl.DataFrame, Ints]
 
 
 def _columns_of(frame: Any) -> dict[str, Any]:
-    """Names of the columns as text -> as the frame has them."""
+    """Return names of the columns as text -> as the frame has them."""
     if isinstance(frame, pl.LazyFrame):
         with _collected():
             return {name: name for name in frame.collect_schema().names()}
@@ -323,7 +323,7 @@ def _check_once(frame: Any, names: Sequence[str]) -> None:
 
 
 def _labels(y: Any) -> Any:
-    """Classes as an array: of text, numbers, times, or objects of which each is looked at."""
+    """Return classes as an array: of text, numbers, times, or objects of which each is looked at."""
     try:
         labels = np.asarray(y)
     except ValueError:
@@ -337,7 +337,7 @@ def _labels(y: Any) -> Any:
 
 
 def _polars(frame: Any, names: dict[str, Any]) -> pl.DataFrame:
-    """The columns of these names, whichever library has made the frame."""
+    """Return the columns of these names, whichever library has made the frame."""
     if isinstance(frame, pl.LazyFrame):
         with _collected():
             return frame.select(list(names)).collect()
@@ -347,7 +347,7 @@ def _polars(frame: Any, names: dict[str, Any]) -> pl.DataFrame:
 
 
 def _series(name: str, values: Any) -> pl.Series:
-    """A column of pandas; in one of Python's objects, what is missing is None, NaN or pandas' NA."""
+    """Return a column of pandas; in one of Python's objects, what is missing is None, NaN or pandas' NA."""
     if values.dtype.kind != "O":
         return pl.Series(name, values)
     known = [None if _is_missing(one) else one for one in values]

@@ -9,7 +9,7 @@ from solid_bandits.streams.encoding import Piece
 
 
 def read_piece(columns: Columns, arms: tuple[str, ...], n_arms: int, cells: Cells) -> Piece:
-    """Rows as rounds with so many arms; where a row is an arm of a round, rows of a round follow each other."""
+    """Return rows as rounds with so many arms; where a row is an arm of a round, rows of a round follow each other."""
     if columns.label is not None:
         return read_label(columns, arms, cells)
     if columns.round is None:
@@ -90,7 +90,7 @@ def read_long(columns: Columns, arms: tuple[str, ...], n_arms: int, cells: Cells
 
 
 def round_starts(ids: pl.Series) -> Ints:
-    """The first row of each round, rows of a round following each other."""
+    """Return the first row of each round, rows of a round following each other."""
     if len(ids) == 0:
         return np.zeros(0, dtype=np.int64)
     changes = (ids != ids.shift(1)).fill_null(True).to_numpy()
@@ -122,7 +122,7 @@ def _check_once(column: str, slots: Ints, rounds: Ints, n_arms: int, cells: Cell
 
 
 def _ids(columns: Columns, cells: Cells) -> np.ndarray:
-    """Names of the rounds whose first rows these are."""
+    """Return names of the rounds whose first rows these are."""
     named = columns.event_id or columns.round
     return cells.rows if named is None else np.array(cells.words(named), dtype=object)
 

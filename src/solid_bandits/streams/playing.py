@@ -176,7 +176,7 @@ def play_stream(
 
 
 def _fitted(fit: Any, dim: int) -> Floats:
-    """θ of a ridge fit, which a stream of a user's own may have made; empty where there is none."""
+    """Return θ of a ridge fit, which a stream of a user's own may have made; empty where there is none."""
     if fit is None:
         return np.zeros(0)
     theta = np.array(checks.array("fit.theta", getattr(fit, "theta", fit), "dim"))

@@ -65,7 +65,7 @@ def observe_rounds(
 
 
 def fit_rounds(blocks: Any, dim: int, n_arms: int, ridge: float, length: int | None = None) -> RidgeFit:
-    """The fit to all rounds of these blocks, or the first `length`, one in memory at a time; whoever made them."""
+    """Return the fit to all rounds of these blocks, or the first `length`, one in memory at a time; whoever made them."""
     estimator = make_estimator(dim, ridge)
     sums, row = np.zeros(2), np.zeros(dim)
     shift: float | None = None

@@ -123,7 +123,7 @@ class Rounds:
         return len(self.arrays.counts)
 
     def first(self, count: int) -> "Rounds":
-        """The first rounds of the block; itself where it has no more."""
+        """Return the first rounds of the block; itself where it has no more."""
         if count >= len(self):
             return self
         ids = None if self.event_ids is None else self.event_ids[:count]
@@ -173,7 +173,7 @@ def _is_as_made(block: Rounds) -> bool:
 
 
 def _made_again(block: Rounds) -> Rounds:
-    """A block of the same numbers, checked as a new one is."""
+    """Return a block of the same numbers, checked as a new one is."""
     arrays, ids = (getattr(block, name, None) for name in ("arrays", "event_ids"))
     if not isinstance(arrays, RoundArrays):
         raise ValueError(

@@ -16,7 +16,7 @@ BLOCK = 256
 
 
 def aligned_zeros(rows: int, columns: int) -> Floats:
-    """Zeros, shape (rows, columns), from the start of a cache line on: no vector then straddles two lines."""
+    """Return zeros, shape (rows, columns), from the start of a cache line on: no vector then straddles two lines."""
     line = 64
     raw = np.zeros(rows * columns + line // 8)
     start = -raw.ctypes.data % line // 8
@@ -25,7 +25,7 @@ def aligned_zeros(rows: int, columns: int) -> Floats:
 
 @jit
 def dot(first: Floats, second: Floats) -> float:
-    """Inner product of two vectors."""
+    """Return inner product of two vectors."""
     total = 0.0
     for i in range(first.shape[0]):
         total += first[i] * second[i]
@@ -34,7 +34,7 @@ def dot(first: Floats, second: Floats) -> float:
 
 @jit
 def best_arm(values: Floats) -> int:
-    """The first index of the largest value."""
+    """Return the first index of the largest value."""
     best = 0
     for arm in range(1, values.shape[0]):
         if values[arm] > values[best]:

@@ -62,7 +62,7 @@ def cache_folder() -> Path:
 
 
 def locate(source: str | os.PathLike[str] | None) -> Location:
-    """The file of ratings: `source`, or in the folder that SOLID_BANDITS_DATA names, or downloaded."""
+    """Return the file of ratings: `source`, or in the folder that SOLID_BANDITS_DATA names, or downloaded."""
     if source is not None:
         return Location(_inside("source", path_of("source", source)), downloaded=False)
     named = os.environ.get(DATA_VARIABLE)
@@ -115,7 +115,7 @@ def _download() -> Path:
 
 
 def read(content: bytes, name: str) -> Ints:
-    """The published ratings in hundredths, shape (24983, 100), from the bytes of a CSV or Excel file or a zip of one.
+    """Return the published ratings in hundredths, shape (24983, 100), from the bytes of a CSV or Excel file or a zip of one.
 
     Anything else is a ValueError: a table of another shape, values that are no ratings, counts of rated jokes that do
     not fit the rows, fewer users than were published, or numbers that differ from theirs.
@@ -167,7 +167,7 @@ def _misshapen(name: str, columns: int) -> ValueError:
 
 
 def _table(content: bytes, name: str) -> Floats:
-    """All numbers of the file, NaN where there is none."""
+    """Return all numbers of the file, NaN where there is none."""
     if content.startswith(b"PK"):
         content = _unzipped(content, name)
     if content.startswith(b"\xd0\xcf\x11\xe0"):

@@ -79,7 +79,7 @@ class JesterModel:
         return self.theta.shape[0]
 
     def features(self, users: ArrayLike) -> Floats:
-        """φ(x, a) for these users, shape (users, 40, 65): the last hidden layer's outputs, then a 1.
+        """Return φ(x, a) for these users, shape (users, 40, 65): the last hidden layer's outputs, then a 1.
 
         Computed on demand: those of all users take 400 MB.
         """
@@ -95,7 +95,7 @@ class JesterModel:
         return result
 
     def problem(self, users: ArrayLike) -> Problem:
-        """The bandit problem with these users, each equally likely, as contexts and the jokes as arms."""
+        """Return the bandit problem with these users, each equally likely, as contexts and the jokes as arms."""
         return Problem(self.features(users), self.theta, noise_std=_NOISE_STD)
 
     def _users(self, users: ArrayLike) -> Ints:
@@ -118,7 +118,7 @@ class JesterModel:
 
 
 def fit(ratings: Ints, settings: Settings) -> JesterModel:
-    """The model from the published ratings, in hundredths.
+    """Return the model from the published ratings, in hundredths.
 
     In one thread: several may add up in another order, and training amplifies the last bit.
     """
@@ -147,7 +147,7 @@ def fit(ratings: Ints, settings: Settings) -> JesterModel:
 
 
 def dense(ratings: Ints, n_jokes: int) -> tuple[Ints, Floats]:
-    """The most-rated jokes, numbered from 1, and the rewards of the users who rated all of them.
+    """Return the most-rated jokes, numbered from 1, and the rewards of the users who rated all of them.
 
     From ratings in hundredths; a reward is a rating over 10.
     """
@@ -159,7 +159,7 @@ def dense(ratings: Ints, n_jokes: int) -> tuple[Ints, Floats]:
 
 
 def factorise(rewards: Floats, rank: int) -> tuple[Floats, Floats, float]:
-    """Factors of users and of jokes by the truncated SVD, scaled to columns of mean square 1, and the RMSE.
+    """Return factors of users and of jokes by the truncated SVD, scaled to columns of mean square 1, and the RMSE.
 
     One size for all inputs is what the network's first weights are drawn for; that the singular values are lost does
     not matter to it. A singular vector is known up to its sign: the joke's largest entry is made positive.

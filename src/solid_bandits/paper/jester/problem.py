@@ -97,7 +97,7 @@ _models: dict[str, JesterModel] = {}
 
 
 def model_for(source: str | os.PathLike[str] | None, settings: Settings) -> JesterModel:
-    """`jester_model` with every setting open: for tests and studies."""
+    """Return `jester_model` with every setting open: for tests and studies."""
     where = data.locate(source)
     try:
         content = files.read_bytes(where.path, data.LARGEST)
@@ -165,7 +165,7 @@ def _save(path: Path, key: str, model: JesterModel) -> None:
 
 
 def _load(path: Path, key: str) -> JesterModel | None:
-    """The fit kept at `path`; None where there is none, or it is damaged."""
+    """Return the fit kept at `path`; None where there is none, or it is damaged."""
     try:
         kept = files.read_archive(files.read_bytes(path), {**dict.fromkeys(_FIELDS, "biuf"), "digest": "U"})
         arrays = {name: kept[name] for name in _FIELDS}

@@ -16,7 +16,7 @@ _APART = (
 
 
 def _increase(case: Case, allowed: float = 0.0) -> Measured:
-    """Welch's interval of the last part's mean - (1 + `allowed`) times the first one's, and whether it is above 0."""
+    """Return Welch's interval of the last part's mean - (1 + `allowed`) times the first one's, and whether it is above 0."""
     before, after = (case.values(part, case.policy) for part in case.parts)
     of.check_differ(before, after, -allowed * float(before.mean()))
     return of.above_zero(welch(after, (1 + allowed) * before, case.level))
@@ -54,7 +54,7 @@ def _factor_in_words(case: Case) -> str:
 
 
 def _logs(values: Floats) -> Floats:
-    """Values whose mean is the logarithm of the mean, with the variance that the delta method gives it."""
+    """Return values whose mean is the logarithm of the mean, with the variance that the delta method gives it."""
     mean = values.mean()
     if mean <= 0:
         raise NotHeldError
@@ -98,7 +98,7 @@ def _in_proportion(case: Case) -> Measured:
 
 
 def _log_ratios(case: Case, part: Part) -> Floats:
-    """Values whose mean is the log of the ratio of means, with the variance that the delta method gives it.
+    """Return values whose mean is the log of the ratio of means, with the variance that the delta method gives it.
 
     Runs are paired, so the covariance of the two policies is in the values' spread.
     """

@@ -76,7 +76,7 @@ class Case(NamedTuple):
         return f"{self.claim.metric}{arm}{at}"
 
     def values(self, part: Part, policy: str) -> Floats:
-        """The policy's numbers, run by run."""
+        """Return the policy's numbers, run by run."""
         metric, arm = METRICS[self.claim.metric], self.claim.arm
         return held(metric.values(part.results, policy, self.claim.at, *([arm] if metric.of_arm else [])))
 
@@ -91,7 +91,7 @@ class Case(NamedTuple):
         return one, two
 
     def differences(self, part: Part, policy: str, other: str) -> Floats:
-        """The policy's numbers - the other's, run by run."""
+        """Return the policy's numbers - the other's, run by run."""
         one, two = self.pair(part, policy, other)
         difference = one - two
         # Two policies with the same pulls in another order: rounding alike in all runs would be a sure lead.

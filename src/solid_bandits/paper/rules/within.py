@@ -134,7 +134,7 @@ def _at_most(case: Case) -> Measured:
 
 
 def _smallest(case: Case, part: Part, level: float) -> Answer:
-    """Whether the policy has less than every other in a part."""
+    """Return whether the policy has less than every other in a part."""
     answers = []
     for other in case.others:
         differences = case.differences(part, other, case.policy)

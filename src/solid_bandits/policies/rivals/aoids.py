@@ -127,7 +127,7 @@ def weigh_alternatives(agent: AOIDSAgent) -> None:
 
 @jit
 def find_mixture(agent: AOIDSAgent, context: int, width: float) -> tuple[int, int, float]:
-    """The two arms that minimise regret² / information, seen with optimism, and the second's probability.
+    """Return the two arms that minimise regret² / information, seen with optimism, and the second's probability.
 
     regret(a) = max_b (φ_bᵀθ-hat + √γ ‖φ_b‖_{V^-1}) - φ_aᵀθ-hat,
     information(a) = Σ q(x', b) (|φ_aᵀ(θ-hat - ν(x', b))| + √γ ‖φ_a‖_{V^-1})² / 2.
@@ -155,7 +155,7 @@ def find_mixture(agent: AOIDSAgent, context: int, width: float) -> tuple[int, in
 
 @jit
 def act(agent: AOIDSAgent, context: int, out: Floats | None) -> tuple[int, bool]:
-    """The best arm where it is identified; else a draw from the best mixture of two arms."""
+    """Return the best arm where it is identified; else a draw from the best mixture of two arms."""
     state, regression, arms = agent.state, agent.state.regression, agent.table.features[context]
     state.step[()] += 1
     step = state.step.item()
@@ -227,7 +227,7 @@ class AOIDS(TablePolicy):
     ridge: float = parameter(1.0, above=0)
 
     def start(self, setting: Setting, table: Table, rng: Words) -> AOIDSAgent:
-        """A new agent that draws from `rng`."""
+        """Return a new agent that draws from `rng`."""
         n_contexts, n_arms, dim = table.features.shape
         regression = make_regression(dim, setting.noise_std, self.ridge, norms=True)
         state = AOIDSState(regression, np.array(0), np.array(0), rng)

@@ -67,7 +67,7 @@ class EndOfOptimismAgent(NamedTuple):
 
 
 def barycentric_spanner(features: Floats) -> Ints:
-    """Arms of which every other is a linear combination with coefficients in [-1, 1] (Awerbuch and Kleinberg 2004).
+    """Return arms of which every other is a linear combination with coefficients in [-1, 1] (Awerbuch and Kleinberg 2004).
 
     Found by exchanging arms while that makes the volume larger; `features` has shape (arms, dim).
     """
@@ -116,7 +116,7 @@ def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
 
 @jit
 def follow(agent: EndOfOptimismAgent, log_n: float) -> int:
-    """The arm that lags most behind its allocation; the best one of the warm-up when all have theirs."""
+    """Return the arm that lags most behind its allocation; the best one of the warm-up when all have theirs."""
     state = agent.state
     # The allocation for information β_n / (2σ²), β_n = σ² (log n + d log log n).
     scale = 0.5 * (log_n + agent.setting.dim * math.log(log_n))
@@ -230,7 +230,7 @@ class EndOfOptimism(TablePolicy):
             raise ValueError(f"state.phase must be at most {RECOVERY}")
 
     def start(self, setting: Setting, table: Table, rng: Words) -> EndOfOptimismAgent:
-        """A new agent; the strategy draws nothing, so `rng` is not kept."""
+        """Return a new agent; the strategy draws nothing, so `rng` is not kept."""
         n_arms = table.features.shape[1]
         allocation, allocation_work = make_allocation(*table.features.shape)
         state = EndOfOptimismState(

@@ -111,7 +111,7 @@ class FALCON(RegressionPolicy):
     ridge: float | str = parameter(EVIDENCE, above=0, word=EVIDENCE)
 
     def carry(self, state: Any, change: Change) -> FALCONState:
-        """The state after a change of features: predictions of the epoch are by all rewards until now."""
+        """Return the state after a change of features: predictions of the epoch are by all rewards until now."""
         regression = change.regression(state.regression)
         theta = np.zeros_like(regression.work.theta)
         if state.rate.item() > 0.0:
@@ -124,7 +124,7 @@ class FALCON(RegressionPolicy):
             raise ValueError("state.rate must be >= 0")
 
     def start(self, setting: Setting, rng: Words) -> FALCONAgent:
-        """A new agent that draws from `rng`."""
+        """Return a new agent that draws from `rng`."""
         state = FALCONState(
             self.make_regression(setting), np.zeros(setting.coefficients), np.array(0.0), np.array(0), rng
         )

@@ -55,7 +55,7 @@ class FeelGoodTSAgent(NamedTuple):
 
 @jit
 def tilt_of(agent: FeelGoodTSAgent) -> float:
-    """Λ = λ (t - 1), λ = `feel_good` / (σ √n): what the best arm's mean is multiplied by in the log-posterior."""
+    """Return Λ = λ (t - 1), λ = `feel_good` / (σ √n): what the best arm's mean is multiplied by in the log-posterior."""
     step = agent.state.regression.step.item()
     horizon = agent.setting.horizon if agent.setting.horizon > 0 else step
     return (
@@ -99,7 +99,7 @@ def write_components(
 
 @jit
 def is_kept(agent: FeelGoodTSAgent, arms: Floats, available: Bools, tilt: float, best: int) -> bool:
-    """Whether a model of the smoothed posterior is one of the exact: with chance exp(Λ max) / Σ_a exp(Λ φ_aᵀθ')."""
+    """Return whether a model of the smoothed posterior is one of the exact: with chance exp(Λ max) / Σ_a exp(Λ φ_aᵀθ')."""
     model = agent.work.model
     top, total = dot(arms[best], model), 0.0
     for arm in range(arms.shape[0]):
@@ -145,7 +145,7 @@ def choose_of_two(
 def choose_by_models(
     agent: FeelGoodTSAgent, arms: Floats, available: Bools, tilt: float, out: Floats | None
 ) -> int:
-    """The best arm of a model; where models vote, that of one of them, drawn uniformly."""
+    """Return the best arm of a model; where models vote, that of one of them, drawn uniformly."""
     params, regression, rng, model = agent.params, agent.state.regression, agent.state.rng, agent.work.model
     shifts, weights = np.zeros(arms.shape), np.empty(arms.shape[0])
     write_components(agent, arms, available, tilt, shifts, weights)
@@ -172,7 +172,7 @@ def choose_by_models(
 
 @jit
 def act(agent: FeelGoodTSAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """argmax_a φᵀθ' for the drawn θ'; an exploring round is one in which this is not the greedy arm."""
+    """Return argmax_a φᵀθ' for the drawn θ'; an exploring round is one in which this is not the greedy arm."""
     regression = agent.state.regression
     observe_offer(regression, arms, available)
     best = best_estimated(regression, arms, available)
@@ -247,11 +247,11 @@ class FeelGoodTS(RegressionPolicy):
     votes: int = parameter(0, least=0, most=10**6)
 
     def with_probabilities(self) -> "FeelGoodTS":
-        """The same policy, its arms drawn so that their probabilities are known."""
+        """Return the same policy, its arms drawn so that their probabilities are known."""
         return self if self.votes else replace(self, votes=VOTES)
 
     def start(self, setting: Setting, rng: Words) -> FeelGoodTSAgent:
-        """A new agent that draws its models from `rng`."""
+        """Return a new agent that draws its models from `rng`."""
         if setting.blocks:
             raise ValueError(
                 f"blocks must be 0 for FeelGoodTS, whose posterior is of one θ, got {setting.blocks}; use another "

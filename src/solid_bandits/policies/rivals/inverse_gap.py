@@ -12,7 +12,7 @@ from solid_bandits.estimation.regression import log_det_ratio, noise_deviation, 
 
 @jit
 def learning_rate(regression: Any, count: int) -> float:
-    """√(n / R), R = σ² (log(det V / det νI) + log(1 + n)): what n squared errors of the predictions sum to.
+    """Return √(n / R), R = σ² (log(det V / det νI) + log(1 + n)): what n squared errors of the predictions sum to.
 
     γ / √K of the theorems, without numerical constants; in units of 1 / reward.
     """

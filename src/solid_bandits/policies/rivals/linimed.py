@@ -166,7 +166,7 @@ class LinIMED(RadiusPolicy):
     cap: float = parameter(30.0, least=1, most=1e12)
 
     def start(self, setting: Setting, rng: Words) -> LinIMEDAgent:
-        """A new agent; LinIMED draws nothing, so `rng` is not kept."""
+        """Return a new agent; LinIMED draws nothing, so `rng` is not kept."""
         params = LinIMEDParams(self.radius_params(setting), int(self.form), float(self.cap))
         return LinIMEDAgent(
             params, setting, RegressionState(self.settled().make_regression(setting, norms=True))

@@ -64,7 +64,7 @@ def write_likelihoods(agent: LinMEDAgent, arms: Floats, available: Bools, best: 
 
 @jit_allocating
 def uncertain_arm(agent: LinMEDAgent, arms: Floats, available: Bools) -> int:
-    """The first arm with ‖φ‖²_{V^-1} > 1; -1 if there is none."""
+    """Return the first arm with ‖φ‖²_{V^-1} > 1; -1 if there is none."""
     regression = agent.state.regression
     first = 0
     while first < arms.shape[0]:
@@ -189,7 +189,7 @@ class LinMED(RadiusPolicy):
             raise checks.ArgumentError("design", f"and empirical must sum to less than 1, got {total:g}")
 
     def start(self, setting: Setting, rng: Words) -> LinMEDAgent:
-        """A new agent that draws from `rng`."""
+        """Return a new agent that draws from `rng`."""
         params = LinMEDParams(
             self.radius_params(setting), float(self.empirical), float(self.design), self.radius == "theorem"
         )

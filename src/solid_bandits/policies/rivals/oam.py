@@ -54,7 +54,7 @@ class OAMAgent(NamedTuple):
 
 @jit
 def optimistic_arm(agent: OAMAgent, context: int, step: int) -> int:
-    """LinUCB's arm."""
+    """Return LinUCB's arm."""
     regression = agent.state.regression
     means, sq_norms = regression.tables.means[context], regression.tables.sq_norms[context]
     width = radius(agent.params.optimism, agent.setting, regression, step)
@@ -108,7 +108,7 @@ def explore(agent: OAMAgent, context: int, step: int, least_gap: float, threshol
 
 @jit
 def act(agent: OAMAgent, context: int, out: Floats | None) -> tuple[int, bool]:
-    """The greedy arm if its context passes the test, else an exploring arm."""
+    """Return the greedy arm if its context passes the test, else an exploring arm."""
     state, tables = agent.state, agent.state.regression.tables
     state.step[()] += 1
     step = state.step.item()
@@ -176,11 +176,11 @@ class OAM(TablePolicy):
     ridge: float = parameter(1.0, above=0)
 
     def microseconds(self, pairs: int, dim: int) -> float:
-        """The allocation is most of it, and need not be solved in every round."""
+        """Return the allocation is most of it, and need not be solved in every round."""
         return super().microseconds(pairs, dim) / min(self.resolve_every, 10)
 
     def start(self, setting: Setting, table: Table, rng: Words) -> OAMAgent:
-        """A new agent; OAM draws nothing, so `rng` is not kept."""
+        """Return a new agent; OAM draws nothing, so `rng` is not kept."""
         n_contexts, n_arms, _ = table.features.shape
         allocation, allocation_work = make_allocation(*table.features.shape)
         params = OAMParams(

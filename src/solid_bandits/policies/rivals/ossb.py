@@ -52,7 +52,7 @@ class OSSBAgent(NamedTuple):
 
 @jit
 def act(agent: OSSBAgent, context: int, out: Floats | None) -> tuple[int, bool]:
-    """The greedy arm if every arm has its (1 + γ) c log t pulls; else the rarest arm, or the one that lags most."""
+    """Return the greedy arm if every arm has its (1 + γ) c log t pulls; else the rarest arm, or the one that lags most."""
     params, state, estimated = agent.params, agent.state, agent.state.regression.tables.means
     state.step[()] += 1
     step = state.step.item()
@@ -137,7 +137,7 @@ class OSSB(TablePolicy):
     ridge: float = parameter(1.0, above=0)
 
     def start(self, setting: Setting, table: Table, rng: Words) -> OSSBAgent:
-        """A new agent; OSSB draws nothing, so `rng` is not kept."""
+        """Return a new agent; OSSB draws nothing, so `rng` is not kept."""
         allocation, allocation_work = make_allocation(*table.features.shape)
         params = OSSBParams(float(self.epsilon), float(self.gamma), int(self.resolve_every))
         state = OSSBState(

@@ -29,7 +29,7 @@ class RadiusParams(NamedTuple):
 
 @jit
 def squared_radius(params: RadiusParams, regression: Any) -> float:
-    """β_t = scale² (σ √(log(det V / det νI) + 2 log(1/δ)) + √ν B)²; where σ is not told, it is the estimate."""
+    """Return β_t = scale² (σ √(log(det V / det νI) + 2 log(1/δ)) + √ν B)²; where σ is not told, it is the estimate."""
     log_inverse_delta = (
         math.log(1.0 + regression.step.item()) if params.delta == 0.0 else -math.log(params.delta)
     )
@@ -65,11 +65,11 @@ class RadiusPolicy(RegressionPolicy):
             )
 
     def settled(self) -> Self:
-        """The same policy with its scale and its ridge as they are where they are None."""
+        """Return the same policy with its scale and its ridge as they are where they are None."""
         return settled(self, USUAL)
 
     def radius_params(self, setting: Setting) -> RadiusParams:
-        """The parameters of β_t; an unknown σ or B is refused where the theorem's radius needs them."""
+        """Return the parameters of β_t; an unknown σ or B is refused where the theorem's radius needs them."""
         settled, bias = self.settled(), 0.0
         assert settled.scale is not None
         if settled.radius == "theorem":

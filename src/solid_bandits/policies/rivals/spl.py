@@ -191,7 +191,7 @@ def explore(agent: SPLAgent, step: int) -> int:
 
 @jit
 def act(agent: SPLAgent, context: int, out: Floats | None) -> tuple[int, bool]:
-    """Every arm once; then the best arm where it is identified, else the arm that the tracked rates ask for."""
+    """Return every arm once; then the best arm where it is identified, else the arm that the tracked rates ask for."""
     state, work = agent.state, agent.work
     state.step[()] += 1
     step = state.step.item()
@@ -262,7 +262,7 @@ class SPL(TablePolicy):
             raise ValueError("state.exploring_pulls must sum to state.explored at most")
 
     def start(self, setting: Setting, table: Table, rng: Words) -> SPLAgent:
-        """A new agent; SPL draws nothing, so `rng` is not kept."""
+        """Return a new agent; SPL draws nothing, so `rng` is not kept."""
         if self.gap_clip is None:
             require_bound("SPL without a gap_clip", setting)
         _, n_arms, dim = table.features.shape

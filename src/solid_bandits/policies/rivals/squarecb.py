@@ -79,6 +79,6 @@ class SquareCB(RegressionPolicy):
     ridge: float | str = parameter(EVIDENCE, above=0, word=EVIDENCE)
 
     def start(self, setting: Setting, rng: Words) -> SquareCBAgent:
-        """A new agent that draws from `rng`."""
+        """Return a new agent that draws from `rng`."""
         params = SquareCBParams(float(self.scale))
         return SquareCBAgent(params, setting, DrawingState(self.make_regression(setting), rng))

@@ -55,7 +55,7 @@ def make_tally(n_arms: int) -> Tally:
 
 @jit
 def upper_arm(tally: Tally, width: float) -> int:
-    """argmax_a mean + width / √N; an arm without a reward comes first, the one chosen least before the others."""
+    """Return argmax_a mean + width / √N; an arm without a reward comes first, the one chosen least before the others."""
     best = 0
     largest = -np.inf
     fewest = -1
@@ -73,7 +73,7 @@ def upper_arm(tally: Tally, width: float) -> int:
 
 @jit
 def leader(tally: Tally) -> int:
-    """The arm with the largest mean reward; arms without a reward come last."""
+    """Return the arm with the largest mean reward; arms without a reward come last."""
     best = 0
     largest = -np.inf
     for arm in range(tally.pulls.shape[0]):
@@ -84,7 +84,7 @@ def leader(tally: Tally) -> int:
 
 @jit
 def act(agent: UCB1Agent, context: int, out: Floats | None) -> tuple[int, bool]:
-    """The arm with the largest bound; an exploring round is one in which it is not the leader."""
+    """Return the arm with the largest bound; an exploring round is one in which it is not the leader."""
     state = agent.state
     state.step[()] += 1
     width = agent.params.scale * agent.setting.noise_std * math.sqrt(2.0 * math.log(state.step.item()))
@@ -140,6 +140,6 @@ class UCB1(TablePolicy):
     scale: float = parameter(1.0, least=0)
 
     def start(self, setting: Setting, table: Table, rng: Words) -> UCB1Agent:
-        """A new agent; UCB1 draws nothing, so `rng` is not kept."""
+        """Return a new agent; UCB1 draws nothing, so `rng` is not kept."""
         state = UCB1State(make_tally(table.features.shape[1]), np.array(0))
         return UCB1Agent(UCB1Params(float(self.scale)), setting, table, state)

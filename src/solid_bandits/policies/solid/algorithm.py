@@ -28,7 +28,7 @@ LEAST_EXPONENT = -745.2
 
 @jit
 def must_explore(agent: SolidAgent, context: int, step: int) -> bool:
-    """Whether some model within β_{t-1} has another optimal arm. Leaves θ-hat in `regression.work.theta`."""
+    """Return whether some model within β_{t-1} has another optimal arm. Leaves θ-hat in `regression.work.theta`."""
     params, regression = agent.params, agent.state.regression
     write_theta(regression, regression.work.theta)
     # Alg. 1: if inf_{θ'} ‖θ-tilde_{t-1} - θ'‖²_{V_{t-1}} > β_{t-1}

@@ -23,7 +23,7 @@ BONUSES = ("theorem", "plain", "local", "none")
 
 
 def make_bonus(reading: str, setting: Setting, feature_bound: float) -> Bonus:
-    """The bonus in g_t in one of its readings."""
+    """Return the bonus in g_t in one of its readings."""
     if reading == "theorem":
         return Bonus(2.0 * setting.theta_bound * feature_bound / setting.noise_std**2, 0.0, 0.0)
     if reading == "local":
@@ -33,7 +33,7 @@ def make_bonus(reading: str, setting: Setting, feature_bound: float) -> Bonus:
 
 @jit
 def least_bonus(bonus: Bonus, weights: Floats, bonuses: Floats) -> float:
-    """Σ ρ-hat ω bonus as it is at least, whatever the information is."""
+    """Return Σ ρ-hat ω bonus as it is at least, whatever the information is."""
     total = bonus.constant * dot(weights, bonuses)
     if bonus.square > 0.0:
         squares = 0.0

@@ -13,7 +13,7 @@ from solid_bandits.policies.solid.state import SolidState
 
 @by_type
 def draw(drawing: object, state: SolidState, context: int) -> int:
-    """The arm of an exploring round."""
+    """Return the arm of an exploring round."""
     raise NotImplementedError
 
 

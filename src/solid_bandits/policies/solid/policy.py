@@ -105,17 +105,17 @@ class Solid(TablePolicy):
 
     @classmethod
     def usual(cls, kind: str, n_arms: int) -> "Solid":
-        """The paper has two sets of parameters: one for the toy, one for everything else it plays."""
+        """Return the paper has two sets of parameters: one for the toy, one for everything else it plays."""
         return cls() if kind == "toy" else cls.paper_random(n_arms)
 
     @classmethod
     def paper_random(cls, n_arms: int) -> "Solid":
-        """The parameters of the paper's random problems and of Jester: z_0 is the number of arms, λ_1 = 50."""
+        """Return the parameters of the paper's random problems and of Jester: z_0 is the number of arms, λ_1 = 50."""
         return cls(z0=float(checks.integer("n_arms", n_arms, least=1)), initial_multiplier=50.0)
 
     @classmethod
     def theory(cls, max_multiplier: float, z0: float = 1.0) -> "Solid":
-        """The algorithm of the regret theorem: all constants, projection, bounded alternatives, decaying steps, resets.
+        """Return the algorithm of the regret theorem: all constants, projection, bounded alternatives, decaying steps, resets.
 
         λ_max must be at least 2 B L z_min; `theory_multiplier` has an upper bound on that from bounds on the gaps.
         """
@@ -131,7 +131,7 @@ class Solid(TablePolicy):
         )
 
     def compiled_params(self, setting: Setting, table: Table) -> SolidParams:
-        """The parameters as compiled code takes them, what depends on the setting computed."""
+        """Return the parameters as compiled code takes them, what depends on the setting computed."""
         theorem = self.form == "theorem"
         all_contexts = self.test_contexts == "all"
         test: Any = BoundedRatio(all_contexts) if theorem else TESTS[self.test](all_contexts)
@@ -157,7 +157,7 @@ class Solid(TablePolicy):
         return max(table.feature_bound**2, 1.0) if self.ridge is None else float(self.ridge)
 
     def start(self, setting: Setting, table: Table, rng: Words) -> SolidAgent:
-        """A new agent: ω_1 uniform, V_0 = νI, U_0 = 0, S_0 = 0, phase 0 (the first lines of Algorithm 1)."""
+        """Return a new agent: ω_1 uniform, V_0 = νI, U_0 = 0, S_0 = 0, phase 0 (the first lines of Algorithm 1)."""
         theorem = self.form == "theorem"
         if theorem or self.bonus == "theorem":
             require_bound("Solid", setting)
@@ -237,7 +237,7 @@ def _many(table: Table) -> bool:
 def theory_multiplier(
     setting: Setting, table: Table, least_gap: float, least_context_prob: float | None = None
 ) -> float:
-    """2 B L z with an upper bound z on z_min from lower bounds on the positive gaps and the context probabilities.
+    """Return 2 B L z with an upper bound z on z_min from lower bounds on the positive gaps and the context probabilities.
 
     The optimal design over all contexts has max ‖φ‖²_{V_ω^-1} <= d / ρ_min (Kiefer and Wolfowitz), and differences of
     features at most four times that, so z_min <= 8 σ² d / (ρ_min Δ_min²).

@@ -16,7 +16,7 @@ from solid_bandits.policies.solid.state import Projected, SolidAgent
 
 @jit
 def best_estimated_arm(projected: Projected | None, agent: SolidAgent, context: int) -> int:
-    """argmax_a μ_{θ-tilde}(x, a); θ-hat is in `regression.work.theta`."""
+    """Return argmax_a μ_{θ-tilde}(x, a); θ-hat is in `regression.work.theta`."""
     if projected is None:
         return best_of_rows(agent.table.features[context], agent.state.regression.work.theta)
     return best_arm(projected.means[context])
@@ -43,7 +43,7 @@ def project(projected: Projected | None, agent: SolidAgent) -> None:
 
 @jit
 def bounded_statistic(agent: SolidAgent, only: int) -> float:
-    """Least ‖θ-tilde - θ'‖²_V over ‖θ'‖ <= B with another optimal arm in context `only`, in any if -1."""
+    """Return least ‖θ-tilde - θ'‖²_V over ‖θ'‖ <= B with another optimal arm in context `only`, in any if -1."""
     work, projected = agent.work, agent.state.projected
     assert projected is not None  # this is the theorems' form
     means = projected.means

@@ -19,7 +19,7 @@ ROUNDS = 10**9
 
 
 def make_phases(schedule: str, z0: float, decay_steps: bool, horizon: int) -> Phases:
-    """The phases that `horizon` exploring rounds can reach (`ROUNDS` where it is 0)."""
+    """Return the phases that `horizon` exploring rounds can reach (`ROUNDS` where it is 0)."""
     growth, length = SCHEDULES[schedule]
     rounds = horizon or ROUNDS
     normalisations: list[float] = []

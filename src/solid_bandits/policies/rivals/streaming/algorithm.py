@@ -29,7 +29,7 @@ from solid_bandits.policies.thresholds import squared_width
 
 @jit
 def expected_excess(gap: float, spread: float) -> float:
-    """E[(N(-gap, spread²))_+]: what an arm that looks worse by `gap` is expected to be better by, where it is."""
+    """Return E[(N(-gap, spread²))_+]: what an arm that looks worse by `gap` is expected to be better by, where it is."""
     u = gap / spread
     density = math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
     return max(spread * (density - 0.5 * u * math.erfc(u / math.sqrt(2.0))), 0.0)
@@ -37,7 +37,7 @@ def expected_excess(gap: float, spread: float) -> float:
 
 @jit
 def survey(agent: StreamingAgent, arms: Floats, available: Bools) -> tuple[int, bool, float]:
-    """The arm that looks best, whether the test leaves it open that it is, and what is at stake in this round.
+    """Return the arm that looks best, whether the test leaves it open that it is, and what is at stake in this round.
 
     The test is Algorithm 1's in the context at hand: open where Δ(a)² <= β ‖φ* - φ(a)‖²_{V^-1} for some arm. The stake
     bounds the regret that the arm is expected to have under the posterior: Σ_a E[(φ(a) - φ*)ᵀθ]_+. Leaves θ-hat in
@@ -64,7 +64,7 @@ def survey(agent: StreamingAgent, arms: Floats, available: Bools) -> tuple[int, 
 
 @jit
 def may_explore(agent: StreamingAgent, stake: float) -> bool:
-    """Whether what exploring has cost is within `budget` times what was at stake, this round included."""
+    """Return whether what exploring has cost is within `budget` times what was at stake, this round included."""
     budget, state = agent.params.budget, agent.state
     return budget == NO_LIMIT or not state.spent.item() > budget * (state.stake.item() + stake)
 
@@ -79,7 +79,7 @@ def draw(
     total: float,
     out: Floats | None,
 ) -> int:
-    """An arm drawn from ω; takes ω into V_ω, and what it is expected to cost into `spent`."""
+    """Return an arm drawn from ω; takes ω into V_ω, and what it is expected to cost into `spent`."""
     state, theta, fading = agent.state, agent.state.regression.work.theta, agent.params.fading
     gram, dim = state.gram, arms.shape[1]
     state.mass[()] = (1.0 - fading) * state.mass.item() + fading
@@ -142,7 +142,7 @@ def find_alternative(agent: StreamingAgent, arms: Floats, available: Bools, best
 def gradient_and_constraint(
     agent: StreamingAgent, arms: Floats, available: Bools, width: float, largest: float, total: float
 ) -> tuple[float, float]:
-    """‖q_t(X_t, ·)‖ and Σ ω (d + bonus) = g_t + 1/z in the context at hand (Eqs. ft, gt), `local` reading."""
+    """Return ‖q_t(X_t, ·)‖ and Σ ω (d + bonus) = g_t + 1/z in the context at hand (Eqs. ft, gt), `local` reading."""
     regression, delta, multiplier = agent.state.regression, agent.work.delta, agent.state.multiplier.item()
     work, half_precision = regression.work.arms, 0.5 / noise_deviation(regression) ** 2
     square, optimistic, first = 0.0, 0.0, 0
@@ -185,7 +185,7 @@ def primal_dual_step(
 
 @jit
 def act(agent: StreamingAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """The best arm where it is identified or the budget is spent; else a draw from ω, and a step of the solution."""
+    """Return the best arm where it is identified or the budget is spent; else a draw from ω, and a step of the solution."""
     state = agent.state
     observe_offer(state.regression, arms, available)
     best, is_open, stake = survey(agent, arms, available)

@@ -77,7 +77,7 @@ class StreamingSolid(RegressionPolicy):
         checks.number("initial_multiplier", self.initial_multiplier, least=0, most=self.max_multiplier)
 
     def start(self, setting: Setting, rng: Words) -> StreamingAgent:
-        """A new agent: ω uniform, V_0 = νI, nothing spent."""
+        """Return a new agent: ω uniform, V_0 = νI, nothing spent."""
         if setting.blocks:
             raise ValueError(
                 f"blocks must be 0 for StreamingSolid, whose sums are over pairs of columns, got {setting.blocks}; use "

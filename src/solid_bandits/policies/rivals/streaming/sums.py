@@ -24,7 +24,7 @@ from solid_bandits.policies.solid.algorithm import LEAST_EXPONENT
 
 @jit_apart
 def log_weight(sums: Sums, features: Floats) -> float:
-    """The logarithm of ω of an arm up to a constant of its context."""
+    """Return the logarithm of ω of an arm up to a constant of its context."""
     width = information = optimism = 0.0
     dim = features.shape[0]
     for i in range(dim):
@@ -43,7 +43,7 @@ def log_weight(sums: Sums, features: Floats) -> float:
 
 @jit
 def normalise(agent: StreamingAgent, arms: Floats, available: Bools) -> tuple[float, float]:
-    """The largest α^ω log ω among the available arms, and the sum of the exponentials of their differences from it."""
+    """Return the largest α^ω log ω among the available arms, and the sum of the exponentials of their differences from it."""
     largest, total = -np.inf, 0.0
     for arm in range(arms.shape[0]):
         if available[arm]:
@@ -58,7 +58,7 @@ def normalise(agent: StreamingAgent, arms: Floats, available: Bools) -> tuple[fl
 
 @jit
 def omega(agent: StreamingAgent, features: Floats, largest: float, total: float) -> float:
-    """ω of an arm; `normalise` has the two numbers of its context."""
+    """Return ω of an arm; `normalise` has the two numbers of its context."""
     below = agent.params.policy_step * log_weight(agent.state.sums, features) - largest
     return 0.0 if below < LEAST_EXPONENT else math.exp(below) / total
 
