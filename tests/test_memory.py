@@ -334,13 +334,13 @@ def test_streams_of_the_runs_are_of_one_kind():
     named = sb.streams.classification(np.array(frame["x"])[:, None], frame["y"], noise_std=0.5)
     others = sb.streams.classification(np.array(frame["x"])[:, None], ["c", "d"], noise_std=0.5)
     for one, other, message in (
-        (first, sb.streams.gaussian(3, 4), "problem must be streams of one dim in all runs, 2 here, got 4"),
+        (first, sb.streams.gaussian(3, 4), "problem must be streams with the same dim in all runs, 2 here, got 4"),
         (
             first,
             sb.streams.gaussian(5, 2),
-            "problem must be streams of one n_arms in all runs, 3 here, got 5",
+            "problem must be streams with the same n_arms in all runs, 3 here, got 5",
         ),
-        (named, others, r"streams of one arm_names in all runs, \('a', 'b'\) here, got \('c', 'd'\)"),
+        (named, others, r"streams with the same arm_names in all runs, \('a', 'b'\) here, got \('c', 'd'\)"),
         (first, sb.problems.toy(), "problem must be a Stream in every run, got Problem"),
         (first, None, "problem must be a Stream in every run, got None"),
         (sb.problems.toy(), first, "problem must be a Problem in every run, got Gaussian"),

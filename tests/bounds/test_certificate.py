@@ -77,7 +77,7 @@ def test_rejects_wrong_shapes_and_signs(problem, bound):
 
 def test_rejects_alternatives_that_are_none(problem, bound):
     flipped = replace(bound.alternatives, shifts=-bound.alternatives.shifts)
-    with pytest.raises(ValueError, match="it is no alternative"):
+    with pytest.raises(ValueError, match="it is not an alternative"):
         verify(problem, replace(bound, alternatives=flipped))
 
 
@@ -85,14 +85,14 @@ def test_rejects_alternatives_that_are_none(problem, bound):
 def test_rejects_alternatives_for_pairs_that_do_not_exist(problem, bound, wrong):
     for name in ("contexts", "arms"):
         other = replace(bound.alternatives, **{name: np.full_like(bound.alternatives.arms, wrong)})
-        with pytest.raises(ValueError, match="it is no alternative"):
+        with pytest.raises(ValueError, match="it is not an alternative"):
             verify(problem, replace(bound, alternatives=other))
 
 
 def test_rejects_alternatives_that_optimal_arms_would_reveal(problem, bound):
     best = problem.features[0, problem.optimal_arms[0]]
     shifts = bound.alternatives.shifts + 0.1 * best * np.linalg.norm(bound.alternatives.shifts)
-    with pytest.raises(ValueError, match=r"changes the mean of an optimal arm|no alternative"):
+    with pytest.raises(ValueError, match=r"changes the mean of an optimal arm|not an alternative"):
         verify(problem, replace(bound, alternatives=replace(bound.alternatives, shifts=shifts)))
 
 

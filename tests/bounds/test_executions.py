@@ -294,7 +294,7 @@ def test_claims_that_the_evidence_does_not_carry_are_rejected():
 
 def test_messages():
     problem = toy(noise_std=1)
-    with pytest.raises(ValueError, match="no policy tells theta from its alternatives so soon"):
+    with pytest.raises(ValueError, match="no policy tells theta from its alternatives in so few steps"):
         lower_bound_in_total(problem, 10)
     with pytest.raises(
         ValueError, match=r"allocation must be pulls >= 0, some of them > 0, of shape \(2, 3\)"

@@ -113,7 +113,7 @@ BAD = [
     ),
     (
         ["data.csv", "--label", "kind", "--context", "x", "--horizon", "41"],
-        "horizon must be at most 40, the rounds there are, got 41",
+        "horizon must be at most 40, the rounds of the stream, got 41",
     ),
     (
         ["data.csv", "--label", "kind", "--context", "x", "--record", "all"],

@@ -730,7 +730,7 @@ def test_pulls_of_an_arm_are_compared_and_named():
     one = verdict_of(claim, pulled(A=many, B=few))
     assert one.answer is CONFIRMED
     assert "pulls (a₂ in x₁) of A - pulls (a₂ in x₁) of B" in one.comparisons[0].what
-    assert "pulls of the arm that is named up to the end" in one.rule
+    assert "pulls of the named arm up to the end" in one.rule
     share = claim_of("below", metric="pull share", arm=(0, 1), margin=0.1)
     assert verdict_of(share, pulled(A=few)).answer is CONFIRMED
     assert verdict_of(share, pulled(A=many)).answer is REFUTED

@@ -70,7 +70,7 @@ def test_results_are_those_of_simulate_also_after_an_interruption(tmp_path, monk
             'name = "solid"',
             "policies must decide from features to play a stream, got Solid",
         ),
-        ("horizon = 60", "horizon = 61", "horizon must be at most 60, the rounds there are, got 61"),
+        ("horizon = 60", "horizon = 61", "horizon must be at most 60, the rounds of the stream, got 61"),
     ],
 )
 def test_mistakes_have_their_line(tmp_path, old, new, message):

@@ -56,7 +56,7 @@ def test_own_policies_are_told_apart_by_their_attributes():
             [sb.LinUCB(), sb.LinUCB()],
             "policies must differ in their parameters, got LinUCB more than once; give labels",
         ),
-        ({1: sb.LinUCB()}, "policies must have words for labels, got 1"),
+        ({1: sb.LinUCB()}, "policies must have text labels, got 1"),
     ],
 )
 def test_what_has_no_labels_says_so(given, message):

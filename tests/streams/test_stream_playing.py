@@ -204,7 +204,7 @@ class Wrong:
     ("policy", "arguments", "message"),
     [
         (sb.Solid(), {}, "policies must decide from features to play a stream, got Solid, which plans over"),
-        (sb.Greedy(), {"horizon": 401}, "horizon must be at most 400, the rounds there are, got 401"),
+        (sb.Greedy(), {"horizon": 401}, "horizon must be at most 400, the rounds of the stream, got 401"),
         (sb.Greedy(), {"diagnostics": True}, "diagnostics must be left out for a stream"),
         (sb.Greedy(), {"record": "all"}, "record must be one of decisions, got 'all'"),
         (sb.Greedy(), {"record": "decisions", "record_to": "x.csv"}, "ending in .parquet, got 'x.csv'"),

@@ -63,11 +63,11 @@ def feasible(
         pure = explore(setup, FINE, pure)
     if z < pure.lower:
         raise ValueError(
-            f"z is {z!r}: no policy tells theta from its alternatives so soon; give z >= {pure.upper:.9g}"
+            f"z is {z!r}: no policy tells theta from its alternatives in so few steps; give z >= {pure.upper:.9g}"
         )
     if z <= pure.upper:
         raise ValueError(
-            f"z is {z!r}, as close to z_min (in [{pure.lower:.9g}, {pure.upper:.9g}]) as can be resolved; "
+            f"z is {z!r}, too close to z_min (in [{pure.lower:.9g}, {pure.upper:.9g}]) to be resolved; "
             f"give z > {pure.upper:.9g}"
         )
     return pure

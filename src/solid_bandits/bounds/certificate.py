@@ -259,7 +259,7 @@ def _cuts(
         j = int(np.argmin(np.where(there, seen, -np.inf)))
         raise ValueError(
             f"certificate: alternative {j} leaves the optimal arm of context {int(x[j])} the better one by "
-            f"{1 - seen[j]:.3g} of its gap; it is no alternative"
+            f"{1 - seen[j]:.3g} of its gap; it is not an alternative"
         )
     if problem.theta_bound is not None:
         most = float(excess.max()) / float(frame.scale[0]) ** 2

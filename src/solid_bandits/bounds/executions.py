@@ -177,8 +177,8 @@ def best_execution(problem: Problem, allocation: ArrayLike, tol: float = 1e-6) -
         if certificate.least_steps(setup, unseen) > z:
             return _impossible(z, eta, unseen)
         raise ValueError(
-            "allocation must pull arms whose features span those of all arms, or leave out so much that it shows; got "
-            "one of which double precision cannot decide whether a correction of it has enough information"
+            "allocation must pull arms whose features span those of all arms, or clearly fail to; got "
+            "one for which double precision cannot decide whether a correction has enough information"
         )
     pure = explore(setup, ROUGH, None)
     if z < pure.lower:

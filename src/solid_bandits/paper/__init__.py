@@ -1,1 +1,1 @@
-"""What is about one paper's verdicts: its experiments as data, what plays them, its claims, their pages, Jester."""
+"""Verdicts on one paper: its experiments as data, the code that plays them, its claims and their pages, and Jester."""

@@ -1,4 +1,4 @@
-"""Whether a claim can be judged at all; the error names the field, what it must be and what was received."""
+"""Checks that a claim can be judged; the error names the field, what it must be and what was received."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from solid_bandits.statistics.metrics import METRICS
 
 
 def check_claim(claim: Claim, parts: Mapping[str, Sequence[str]]) -> None:
-    """Raise an ArgumentError unless the claim can be judged; `parts` are label -> the labels of its policies."""
+    """Raise an ArgumentError unless the claim can be judged; `parts` maps labels to the labels of their policies."""
     for field in ("text", "source"):
         value = getattr(claim, field)
         if not value.strip():

@@ -1,4 +1,4 @@
-"""Play experiments into a directory: every finished task is kept, what is kept is not played again."""
+"""Play experiments into a directory: every finished task is kept, and kept tasks are not played again."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +15,9 @@ from solid_bandits.simulation.workers import Workers
 
 
 def play(experiments: Sequence[Experiment], out: Path, workers: Workers, progress: Progress) -> None:
-    """Play what is not there yet of the experiments, into the directory `out`.
+    """Play the missing parts of the experiments into the directory `out`.
 
-    Whatever ends this before its time, the same call goes on where it ended and arrives at the same results.
+    If this is interrupted, the same call continues from there and arrives at the same results.
     """
     names = [experiment.name for experiment in experiments]
     for name in names:
@@ -45,13 +45,13 @@ def _game(experiment: Experiment, part: Part, out: Path, workers: Workers) -> Ga
 
 
 class _Counted:
-    """Progress that is also counted in the directory."""
+    """Progress that also counts the finished tasks in the directory."""
 
     def __init__(self, progress: Progress, invocation: Invocation) -> None:
         self.begin, self.compiling, self.start = progress.begin, progress.compiling, progress.start
         self.progress, self.invocation = progress, invocation
 
     def advance(self, task: Work) -> None:
-        """A task is done."""
+        """Count a finished task."""
         self.invocation.count()
         self.progress.advance(task)

@@ -1,6 +1,6 @@
-"""An experiment: problems x policies x horizon x runs, and what is claimed about it.
+"""An experiment: problems x policies x horizon x runs, and its claims.
 
-`reader.load` reads one from a TOML file; the paper's own are files of this folder.
+`reader.load` reads one from a TOML file; the paper's own experiments are files in this folder.
 """
 
 import re
@@ -27,7 +27,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is to be played, and what is claimed about it."""
+    """Everything to be played in one experiment, with the claims about it."""
 
     name: str
     title: str
@@ -36,18 +36,18 @@ class Experiment:
     parts: tuple[Part, ...]
     claims: tuple[Claim, ...]
     readings: tuple[str, ...] = ()
-    """Those of SOLID that are played, if the file asks for several."""
+    """Readings of SOLID that are played, if the file asks for several."""
     played: Mapping[str, UnderReading] = field(default_factory=dict)
-    """The labels of policies under readings, and what they are."""
+    """Labels of policies under readings, and the policy and reading of each."""
 
     @property
     def steps(self) -> int:
-        """Steps of all policies in all runs of all parts."""
+        """Total number of steps of all policies in all runs of all parts."""
         return sum(part.plan.horizon * part.plan.runs * len(part.plan.policies) for part in self.parts)
 
     @property
     def seconds(self) -> float:
-        """CPU seconds, estimated."""
+        """Estimated CPU seconds."""
         return sum(
             part.plan.runs * run_seconds(part.plan, label)
             for part in self.parts
@@ -57,7 +57,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class NewEachRun:
-    """A new problem in each run: the constructor's, with a seed of its own."""
+    """A new problem in each run, from the constructor with that run's seed."""
 
     kind: str
     parameters: Mapping[str, Any]
@@ -69,7 +69,7 @@ class NewEachRun:
 
 
 def slugs(labels: Sequence[str]) -> list[str]:
-    """Return a name for the directory of each label: letters, digits and dashes, numbered where labels come to the same."""
+    """Return a directory name for each label: letters, digits and dashes, numbered where two labels collide."""
     found: list[str] = []
     for number, label in enumerate(labels, start=1):
         plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode()

@@ -1,4 +1,4 @@
-"""Records of the invocations that worked in a directory; a killed process loses its last seconds."""
+"""Records of the invocations that worked in a directory; a killed process loses only its last seconds."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ SECONDS_BETWEEN_WRITES = 10.0
 
 
 class InvocationRecord(Content, kw_only=True):
-    """The record of an invocation."""
+    """Record of one invocation."""
 
     started: str = ""
     workers: Count = 0
@@ -30,19 +30,19 @@ class InvocationRecord(Content, kw_only=True):
 
 
 class Invocations(Content):
-    """The contents of INVOCATIONS_FILE."""
+    """Contents of INVOCATIONS_FILE."""
 
     invocations: list[InvocationRecord]
 
 
 def past_invocations(out: Path) -> list[InvocationRecord]:
-    """Return the invocations that worked in a directory, the first of them first."""
+    """Return the invocations that worked in a directory, oldest first."""
     path = out / INVOCATIONS_FILE
     return read_json(path, Invocations).invocations if path.exists() else []
 
 
 class Invocation:
-    """This invocation, among those that worked in the directory before: a context that counts tasks."""
+    """Context manager that counts the tasks of this invocation, next to the earlier ones of the directory."""
 
     def __init__(self, out: Path, workers: "Workers") -> None:
         self.path = out / INVOCATIONS_FILE
@@ -57,11 +57,11 @@ class Invocation:
 
     def __exit__(self, *error: object) -> None:
         if self.tasks:
-            with suppress(OSError):  # on a full disk the first error is the one to hear of
+            with suppress(OSError):  # on a full disk the first error is the one to report
                 self._write()
 
     def count(self) -> None:
-        """One more task is done."""
+        """Count one more finished task."""
         self.tasks += 1
         if time.perf_counter() - self.written > SECONDS_BETWEEN_WRITES:
             self._write()
@@ -81,7 +81,7 @@ class Invocation:
 
 
 def processor() -> str:
-    """Return the processor's name, where the system tells it."""
+    """Return the processor's name, where the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,9 +1,9 @@
-"""Verdicts on claims: computed from results by stated rules, never typed.
+"""Verdicts on claims, computed from results by stated rules, never typed in.
 
-A rule turns a claim into numbers with intervals (`Comparison`), each of which confirms the claim, refutes it,
-leaves it undecided, or is the same in every run and can say nothing; one function adds them up. Nothing is simulated
-here. A false verdict is to be rare over the whole claim, not for each number: the intervals that count share an error
-of 5% (Bonferroni).
+A rule turns a claim into numbers with intervals (`Comparison`). Each confirms the claim, refutes it, leaves it
+undecided, or is the same in every run and can say nothing; one function combines them. Nothing is simulated here. A
+false verdict must be rare over the whole claim, not for each number: the intervals that count share an error of 5%
+(Bonferroni).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.metrics import METRICS
 
 ERROR = 0.05
-"""The share of false verdicts that a claim is allowed, all its counted comparisons together."""
+"""Allowed probability of a false verdict on a claim, shared by all its counted comparisons."""
 
 
 def judge(claim: Claim, parts: Mapping[str, Results]) -> Verdict:
-    """Say what results say to a claim; `parts` are label -> results."""
+    """Return the verdict of the results on a claim; `parts` maps labels to results."""
     check_claim(claim, {label: results.policies for label, results in parts.items()})
     rule = RULES[claim.rule]
     named = tuple(Part(label, parts[label]) for label in claim.parts or parts)
@@ -30,7 +30,7 @@ def judge(claim: Claim, parts: Mapping[str, Results]) -> Verdict:
     if rule.whole or rule.across:
         scopes = [named if rule.whole else (named[0], named[-1])]
     subjects = list(_subjects(claim, rule))
-    # Counted before anything is read: a number that turns out to be missing does not widen the others' share.
+    # Counted before anything is read, so that a number that turns out to be missing does not widen the others' share.
     counted = len(scopes) * sum(counts for _, _, counts in subjects)
     too_short = any(part.results.horizon < claim.least_horizon for part in named)
     comparisons = []
@@ -45,7 +45,9 @@ def judge(claim: Claim, parts: Mapping[str, Results]) -> Verdict:
 
 
 def together(comparisons: Sequence[Comparison]) -> Answer:
-    """Add up those that count: refuted if one is, else not testable if one is, confirmed if all are, else undecided."""
+    """Combine the answers that count: refuted if any is, else not testable if any is, confirmed if all are, else
+    undecided.
+    """
     answers = [comparison.answer for comparison in comparisons if comparison.counted]
     for answer in (Answer.REFUTED, Answer.NOT_TESTABLE):
         if answer in answers:
@@ -56,9 +58,9 @@ def together(comparisons: Sequence[Comparison]) -> Answer:
 
 
 def _subjects(claim: Claim, rule: Rule) -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    """(policy, others, counted) of each comparison in a part.
+    """Yield (policy, others, counted) for each comparison in a part.
 
-    What stands beside joins those compared with where the rule takes them one at a time, else the policies.
+    The policies of `beside` join the others where the rule takes those one at a time, and else the policies.
     """
     if not rule.of_policies:
         yield "", (), True
@@ -74,7 +76,7 @@ def _subjects(claim: Claim, rule: Rule) -> Iterator[tuple[str, tuple[str, ...], 
 
 
 def _rule_words(claim: Claim, counted: int) -> str:
-    """Return the rule with the claim's metric, margin and level."""
+    """Return the rule in words, with the claim's metric, margin and level."""
     rule = RULES[claim.rule]
     here = []
     if rule.uses_metric:

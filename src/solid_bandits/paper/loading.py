@@ -1,4 +1,4 @@
-"""What a directory of experiments holds: the results of those that are complete, and the verdicts on their claims."""
+"""Loading a directory of experiments: the results of those that are complete, and the verdicts on their claims."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Description(Content):
-    """What EXPERIMENT_FILE holds: all that a report needs beside the results."""
+    """Contents of EXPERIMENT_FILE: everything a report needs besides the results."""
 
     format: int
     name: str
@@ -46,14 +46,14 @@ class Description(Content):
 
 
 def description(experiment: "Experiment") -> Description:
-    """What is written about an experiment before it is played."""
+    """Return the description of an experiment, which is written before it is played."""
     same = ("name", "title", "about", "scale", "readings", "played", "claims")
     fields = {name: getattr(experiment, name) for name in same}
     return Description(FORMAT, parts={part.label: part.slug for part in experiment.parts}, **fields)
 
 
 def load_outcomes(out: Path) -> list[Outcome]:
-    """What is complete in a directory of experiments, in the order of the paper, a user's own after them."""
+    """Return the complete experiments of a directory, in the order of the paper, the user's own last."""
     found = []
     for path in sorted(out.glob(f"*/{EXPERIMENT_FILE}")):
         about = read_json(path, Description)

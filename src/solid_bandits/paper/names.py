@@ -1,10 +1,10 @@
-"""What the paper's experiments are called, and the scales at which they are played."""
+"""Names of the paper's experiments, and of the scales at which they are played."""
 
 SCALES = ("quick", "paper")
 OWN = "own"
-"""The scale of results of a user's own file, whichever of the two it was played at."""
+"""The scale of results of a user's own file, at whichever of the two scales it was played."""
 
-# In the order of the paper; `reproduce --list` and `reproduce all` follow it.
+# Listed in the order of the paper, which `reproduce --list` and `reproduce all` follow.
 NAMES = (
     "toy",
     "toy-pulls",
@@ -24,13 +24,14 @@ NAMES = (
 )
 
 ON_THEIR_OWN = ("jester",)
-"""Those that `all` leaves out: they need data that is not part of the package, and hours at the paper's scale."""
+"""Experiments that `all` leaves out: they need data that the package does not contain, and hours at the paper's
+scale."""
 
 ALL = tuple(name for name in NAMES if name not in ON_THEIR_OWN)
-"""What `all` means."""
+"""Experiments that `all` stands for."""
 
 AFTERWARDS = ("toy-pulls",)
-"""Added after the rule that ranks the readings was committed."""
+"""Experiments added after the rule that ranks the readings was committed."""
 
 COUNTED = tuple(name for name in ALL if name not in AFTERWARDS)
-"""Those whose sentences count in the ranking of the readings."""
+"""Experiments whose sentences count in the ranking of the readings."""

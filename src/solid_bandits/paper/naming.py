@@ -22,27 +22,27 @@ HOMES = {
     "sparse": "streams",
     "joint": "streams",
 }
-"""Name -> the module that has its constructor; a constructor is imported when it is asked for."""
+"""Name -> the module of its constructor, which is imported when it is first used."""
 STREAMS = tuple(name for name, home in HOMES.items() if home == "streams")
 FINITE = tuple(name for name in HOMES if name not in STREAMS)
 RANDOM = ("random", "jester", *STREAMS)
-"""Those whose problems or streams have a seed."""
+"""Kinds whose problems or streams take a seed."""
 DATA_SUFFIXES = (".csv", ".parquet")
 DATA = "data"
-"""The kind of a stream that comes from a file."""
+"""Kind of a stream that comes from a file."""
 
 
 class Chosen(NamedTuple):
-    """A problem or a stream that was named."""
+    """A problem or a stream, as chosen by name."""
 
     kind: str
-    """Its name without parameters, `data`, or `file`."""
+    """Its name without parameters, or `data`, or `file`."""
     name: str
     problem: "Problem | Stream"
 
 
 def constructor(kind: str) -> "Callable[..., Problem | Stream]":
-    """What makes problems or streams of a kind."""
+    """Return the function that makes problems or streams of a kind."""
     made: Callable[..., Problem | Stream] = getattr(
         import_module(f"solid_bandits.{HOMES[kind]}"), kind.replace("-", "_")
     )
@@ -50,12 +50,12 @@ def constructor(kind: str) -> "Callable[..., Problem | Stream]":
 
 
 def choose(text: str, streams: bool = True, columns: Mapping[str, Any] | None = None) -> Chosen:
-    """Return the problem that is called this: a name with parameters, or a file.
+    """Return the problem or stream that `text` stands for: a name with parameters, or a file.
 
     Args:
-        text: such as `toy`, `random(n_arms=16)`, `mine.npz` or `trips.parquet`.
-        streams: whether it may be a stream.
-        columns: the arguments of `streams.from_file`, for a file of data.
+        text: for instance `toy`, `random(n_arms=16)`, `mine.npz` or `trips.parquet`.
+        streams: whether streams are allowed.
+        columns: arguments of `streams.from_file`, for a data file.
 
     """
     suffix = Path(text).suffix.lower()

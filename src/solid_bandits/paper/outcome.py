@@ -1,4 +1,4 @@
-"""What an experiment gave: its results part by part, and the verdicts on the paper's claims about it."""
+"""Outcome of an experiment: its results part by part, and the verdicts on the paper's claims about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.estimate import Estimate
 
 OURS = "ours"
-"""The source of a claim that is not the paper's."""
+"""Source of a claim that is not the paper's."""
 
 
 @dataclass(frozen=True)
@@ -18,22 +18,23 @@ class Claim:
 
     Args:
         text: the sentence, in the source's words as far as they can be checked.
-        source: where it stands, such as "Section 6, toy"; "ours" where it is not the paper's.
-        rule: how it is judged, a key of `rules.RULES`.
-        metric: what is compared, a key of `statistics.metrics.METRICS`.
+        source: where the sentence stands, such as "Section 6, toy"; "ours" if it is not the paper's.
+        rule: the rule it is judged by, a key of `rules.RULES`.
+        metric: the metric that is compared, a key of `statistics.metrics.METRICS`.
         policies: the policies that the sentence is about.
-        against: those that it sets them against.
+        against: the policies that they are compared with.
         beside: further policies, compared in the same way and shown, but not part of the verdict.
-        parts: labels of the parts it speaks of, in order; all of them if empty.
-        at: where in the run the metric is read, as a share of the horizon.
-        margin: what counts as the same, as a share of what is compared with, or the rule's limit: see `rules.RULES`.
-        arm: (context, arm), counted from 0, that the rule "allocation" or the metric speaks of.
-        least_horizon: steps that a part needs before the sentence can be judged on it; with fewer it is undecided.
+        parts: labels of the parts it is about, in order; empty for all of them.
+        at: the point of the run at which the metric is read, as a share of the horizon.
+        margin: relative difference that counts as none, or the rule's limit: see `rules.RULES`.
+        arm: (context, arm), counted from 0, for the rule "allocation" or a metric of one arm.
+        least_horizon: number of steps that a part needs for the sentence to be judged on it; with fewer it is
+            undecided.
 
     """
 
     __pydantic_config__: ClassVar = {"strict": True, "extra": "forbid"}
-    """How one is read from a TOML file."""
+    """How a field is read from a TOML file."""
 
     text: str
     source: str
@@ -50,13 +51,13 @@ class Claim:
 
 
 class Answer(StrEnum):
-    """What results say to a claim, or to one comparison in it."""
+    """The answer of results to a claim, or to one comparison in it."""
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
     UNDECIDED = "undecided"
     NOT_TESTABLE = "not testable"
-    """What is compared is the same in every run: evidence of nothing."""
+    """The compared number is the same in every run, so it is evidence of nothing."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ class Comparison:
     """One number that a verdict rests on.
 
     Args:
-        what: the number in words, such as "regret of LinUCB - regret of SOLID, ρ(x₁) = 0.5".
-        estimate: the number and its interval; its value is None where the results do not hold it.
-        answer: what this number alone says.
+        what: a description of the number, such as "regret of LinUCB - regret of SOLID, ρ(x₁) = 0.5".
+        estimate: the number and its interval; its value is None where the results do not contain it.
+        answer: the answer that this number alone gives.
         counted: whether it is part of the verdict, or only shown beside it.
 
     """
@@ -79,7 +80,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, what the results say to it, and the numbers."""
+    """A claim, the answer of the results to it, and the numbers behind it."""
 
     claim: Claim
     answer: Answer
@@ -87,13 +88,13 @@ class Verdict:
     """The rule in words, margins and levels included."""
     comparisons: tuple[Comparison, ...]
     reading: str = ""
-    """The reading of SOLID under which it holds; empty where the claim is not on a policy with several."""
+    """The reading of SOLID that the verdict is for; empty if the claim's policies do not have several."""
     too_short: bool = False
-    """Whether a part has fewer steps than the claim asks for. The answer is then undecided, whatever the numbers."""
+    """Whether a part has fewer steps than the claim requires. The answer is then undecided, whatever the numbers."""
 
     @property
     def words(self) -> str:
-        """The answer, and whether it is the horizon's fault."""
+        """The answer, marked if the horizon is too short."""
         return f"{self.answer} at this horizon" if self.too_short else str(self.answer)
 
     @property
@@ -103,7 +104,7 @@ class Verdict:
 
     @property
     def deciding(self) -> list[Comparison]:
-        """The comparisons that made the verdict what it is."""
+        """The comparisons that determined the verdict."""
         return [one for one in self.counted if one.answer == self.answer] or self.counted
 
 
@@ -111,18 +112,18 @@ class UnderReading(NamedTuple):
     """A policy under one of its readings."""
 
     label: str
-    """What the experiment calls it."""
+    """The label of the policy in the experiment."""
     reading: str
 
 
 class Sentence(NamedTuple):
-    """A claim with its verdicts, reading -> verdict; the reading is empty where there is but one verdict."""
+    """A claim with its verdicts, reading -> verdict; the reading is empty where there is only one verdict."""
 
     claim: Claim
     verdicts: dict[str, Verdict]
 
     def under(self, reading: str) -> Verdict | None:
-        """Return the verdict under a reading; that of all readings where the claim does not depend on them."""
+        """Return the verdict under a reading; if the claim does not depend on readings, its only verdict."""
         return self.verdicts.get(reading, self.verdicts.get(""))
 
 
@@ -131,18 +132,18 @@ class Outcome:
     """An experiment after it was played.
 
     Args:
-        name: such as "toy".
-        title: a heading.
-        about: a sentence or two on what is played and where it stands in the paper.
+        name: for instance "toy".
+        title: heading.
+        about: a sentence or two on what is played and where the paper discusses it.
         scale: "quick" or "paper", or "own" for a user's experiment.
-        parts: label -> results, in order. Of each, `manifest["configuration"]` is what was asked (horizon, runs,
+        parts: label -> results, in order. In each, `manifest["configuration"]` holds the arguments (horizon, runs,
             seed, policies), `manifest["seconds"]` CPU seconds per policy, and `manifest["lower_bound"]` v*:
             {"value", "lower", "upper"} (means over runs where each run has its own problem; a single problem also
             has "allocation", contexts x arms), or {"reason"} where there is none.
-        verdicts: one per claim; one per claim and reading where it is on a policy with several readings.
-        readings: those of SOLID that were played, if several were asked for.
-        reading: the one of them under which labels are plain: that of figures, and of tables where no other is named.
-        played: the labels of policies under readings, and what they are; the others have none.
+        verdicts: one per claim, or one per claim and reading where its policies have several readings.
+        readings: readings of SOLID that were played, if several were asked for.
+        reading: the one of them whose labels are plain: the reading of figures, and of tables that name no other.
+        played: labels of policies under readings, with the policy and reading of each; other policies have none.
 
     """
 
@@ -170,7 +171,7 @@ class Outcome:
 
     @property
     def usual(self) -> list[Verdict]:
-        """One verdict per claim: that under `reading` where there are several."""
+        """One verdict per claim: the one under `reading` where there are several."""
         found = (sentence.under(self.reading) for sentence in self.sentences)
         return [verdict for verdict in found if verdict is not None]
 

@@ -1,8 +1,8 @@
-"""Which reading of SOLID is "the paper's" here: the rule of studies/jester/plan.md, written before the runs.
+"""Choice of the reading of SOLID that is called "the paper's": the rule of studies/jester/plan.md, written beforehand.
 
 Every sentence of the paper that an experiment judges counts 1 if confirmed, -1 if refuted, and 0 if undecided or not
-testable; what is ours, on Jester, or was added after the rule, does not count. The largest sum wins; of equal ones, the
-more literal.
+testable. Sentences of our own, on Jester, or added after the rule do not count. The largest sum wins; among equal sums
+the more literal reading.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ class Standing(NamedTuple):
 
     @property
     def sum(self) -> int:
-        """Those confirmed minus those refuted."""
+        """Number of confirmed sentences minus refuted ones."""
         return self.counts[Answer.CONFIRMED] - self.counts[Answer.REFUTED]
 
 
@@ -38,7 +38,9 @@ def sentences(outcomes: Sequence[Outcome]) -> list[Sentence]:
 
 
 def ranking(outcomes: Sequence[Outcome]) -> list[Standing]:
-    """Return the readings under which all experiments that count were played, the chosen one first; [] if there are none."""
+    """Return the readings under which all counting experiments were played, the chosen one first; [] if there are
+    none.
+    """
     count = counted(outcomes)
     readings = [one for one in READINGS if count and all(one in outcome.readings for outcome in count)]
     found = []

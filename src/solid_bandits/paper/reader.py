@@ -43,7 +43,7 @@ def load(source: str | Path, scale: str = "paper") -> Experiment:
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror or error
         raise ValueError(f"experiment file {str(path)!r} cannot be read ({reason})") from None
-    # Its name is that of its directory in the results, where these are taken.
+    # Its name becomes the name of its directory in the results, where these names are taken.
     if path.stem.casefold() in (*NAMES, *TAKEN) or not path.stem.strip("."):
         raise ValueError(
             f"experiment file {str(path)!r} has the name {path.stem!r}, which is taken; rename it"
@@ -58,7 +58,7 @@ def load(source: str | Path, scale: str = "paper") -> Experiment:
 
 
 _LARGEST = 10**5
-"""Bytes of a file; the largest of the paper's has 5,000."""
+"""Largest size of a file in bytes; the largest of the paper's has 5,000."""
 
 
 def _deepest_line(text: str) -> int:
@@ -67,7 +67,7 @@ def _deepest_line(text: str) -> int:
 
 
 class _Reader:
-    """One file on its way to an experiment at one scale."""
+    """Reader of one file, which becomes an experiment at one scale."""
 
     def __init__(self, source: Source, folder: Path, scale: str) -> None:
         self.source = source
@@ -125,7 +125,7 @@ class _Reader:
             yield labels[index], plan
 
     def problem(self, table: ProblemTable, index: int) -> tuple[Playable | Callable[[int], Playable], str]:
-        """Return the problem or stream of a [[problem]] table, and what kind it is."""
+        """Return the problem or stream of a [[problem]] table, and its kind."""
         if table.file and not table.is_data:
             with self.source.at("problem", index, "file"):
                 return Problem.load(self.folder / table.file), "file"
@@ -138,7 +138,7 @@ class _Reader:
     def policies(
         self, part: str, kind: str, problem: Playable | Callable[[int], Playable]
     ) -> dict[str, Policy]:
-        """Label -> policy, of those that play on this part."""
+        """Return label -> policy for the policies that play in this part."""
         first = problem(0) if callable(problem) else problem
         found: dict[str, Policy] = {}
         for index, table in enumerate(self.tables.policy):
@@ -157,13 +157,13 @@ class _Reader:
                     if one in (*found, *self.plain(found)):
                         raise ArgumentError("label", f"must differ from other policies', got {one!r} again")
             with self.source.at("policy", index, "name"):
-                # A policy may refuse the problem: say so at its own line.
+                # If a policy refuses the problem, the error should name the policy's line.
                 Plan(first, here, horizon=1, runs=1, seed=0)
             found |= here
         return found
 
     def under_readings(self, label: str, policy: Policy, given: Plain) -> dict[str, Policy]:
-        """Return a policy by its label; where its reading is open, once under each reading that the file asks for."""
+        """Return a policy by its label; where its reading is open, once under each requested reading."""
         here: dict[str, Policy] = {}
         for reading, one in under_each(policy, given, self.tables.readings).items():
             played = played_label(label, reading)
@@ -172,11 +172,11 @@ class _Reader:
         return here or {label: policy}
 
     def plain(self, labels: Iterable[str]) -> list[str]:
-        """What the file calls the policies that are played by these labels."""
+        """Return the labels that the file uses for the policies that are played under these labels."""
         return list(dict.fromkeys(self.played.get(label, UnderReading(label, "")).label for label in labels))
 
     def claims(self, parts: tuple[Part, ...]) -> Iterator[Claim]:
-        """The claims; those that speak of parts or policies that this scale leaves out are left out too."""
+        """Yield the claims, without those about parts or policies that this scale leaves out."""
         played = {part.label: self.plain(part.plan.policies) for part in parts}
         named = [one.label or find("name", one.name).label for one in self.tables.policy]
         left_out = set(named).difference(*played.values())

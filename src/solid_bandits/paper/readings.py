@@ -1,4 +1,4 @@
-"""Readings of SOLID's constraint: a policy that leaves its reading open is played once under each that is asked for.
+"""Readings of SOLID's constraint: a policy that leaves its reading open is played once under each requested reading.
 
 A policy that an experiment calls "SOLID" is played as "SOLID [theorem]", "SOLID [plain]" and so on. Claims speak of
 "SOLID" and are judged once per reading; figures and tables call it that under the reading that `Solid()` has.
@@ -17,19 +17,19 @@ from solid_bandits.simulation.results import Results
 if TYPE_CHECKING:
     from solid_bandits.policies.contract import Policy
 
-# What of this module is for reports must not load the compiler: `Solid` is imported where it is needed.
+# The part of this module that reports use must not load the compiler, so `Solid` is imported where it is needed.
 
 READINGS = ("theorem", "plain", "local", "none")
-"""All there are, the most literal first."""
+"""All readings, the most literal first."""
 
 
 def played_label(label: str, reading: str) -> str:
-    """What a policy is called under one of several readings."""
+    """Return the label of a policy under one of several readings."""
     return f"{label} [{reading}]"
 
 
 def under_each(policy: "Policy", given: Mapping[str, object], readings: Sequence[str]) -> "dict[str, Policy]":
-    """Reading -> the policy under it; nothing unless its reading is open, `given` being the parameters it was given."""
+    """Return reading -> policy under it; empty unless the reading is open in `given`, the parameters in the file."""
     from solid_bandits.policies.solid.policy import Solid
 
     if not isinstance(policy, Solid) or policy.form != "experiments" or "bonus" in given:
@@ -38,7 +38,7 @@ def under_each(policy: "Policy", given: Mapping[str, object], readings: Sequence
 
 
 def default_reading(readings: Sequence[str]) -> str:
-    """Return the reading of `Solid()`, or the first of those that were played; none if there are none."""
+    """Return the reading of `Solid()`, or else the first of those that were played; empty if there are none."""
     if not readings:
         return ""
     from solid_bandits.policies.solid.policy import Solid
@@ -48,24 +48,24 @@ def default_reading(readings: Sequence[str]) -> str:
 
 
 def under(results: Results, played: Mapping[str, UnderReading], reading: str) -> Results:
-    """Return results under one reading: its policies by their plain labels, those of other readings left out."""
+    """Return results under one reading: its policies under their plain labels, without those of other readings."""
     return only(results, _plain_labels(results, played, reading))
 
 
 def arranged(results: Results, played: Mapping[str, UnderReading], reading: str) -> Results:
-    """Return results under all readings: the policies of one by their plain labels and first, those of the others last."""
+    """Return results under all readings: those of `reading` first and with plain labels, those of the others last."""
     first = _plain_labels(results, played, reading)
     return only(results, first | {label: label for label in results.policies if label not in first})
 
 
 def _plain_labels(results: Results, played: Mapping[str, UnderReading], reading: str) -> dict[str, str]:
-    """Label -> plain label, of the policies under a reading and of those that have none."""
+    """Return label -> plain label for the policies under a reading and for those without readings."""
     found = {label: played.get(label, UnderReading(label, reading)) for label in results.policies}
     return {label: one.label for label, one in found.items() if one.reading == reading}
 
 
 def only(results: Results, names: Mapping[str, str]) -> Results:
-    """Return results of some of the policies, label -> new label, in this order."""
+    """Return the results of some of the policies, label -> new label, in this order."""
 
     def renamed(table: pl.DataFrame) -> pl.DataFrame:
         kept = table.filter(pl.col("policy").is_in(list(names)))
@@ -90,7 +90,7 @@ def judged(
     readings: Sequence[str],
     played: Mapping[str, UnderReading],
 ) -> Iterator[Verdict]:
-    """Verdicts on the claims: one per reading for a claim on policies that have readings, else one."""
+    """Return the verdicts on the claims: one per reading for a claim on policies that have readings, else one."""
     usual = default_reading(readings)
     views = {
         reading: {label: under(results, played, reading) for label, results in parts.items()}

@@ -1,4 +1,4 @@
-"""The text of a TOML file, which knows on which line a value stands: errors are located by the path of the value."""
+"""Text of a TOML file that can locate values: errors name the line of the value at a path."""
 
 import tomllib
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ Path = tuple[str | int, ...]
 
 
 class TomlError(ValueError):
-    """What is wrong in a TOML file, with its name and line."""
+    """Raised for an error in a TOML file, with its name and line."""
 
 
 class Source:
-    """A TOML file.
+    """A TOML file with its text.
 
     Args:
-        name: of the file, for the errors.
-        text: what it holds.
+        name: name of the file, for error messages.
+        text: content of the file.
 
     """
 
@@ -34,12 +34,12 @@ class Source:
             raise TomlError(f"{name} is not TOML: {error}") from None
 
     def error(self, path: Path, complaint: object) -> TomlError:
-        """Return the error of a value that will not do."""
+        """Return the error for an invalid value."""
         return TomlError(f"{self.name}, line {self.line(path)}: {complaint}")
 
     @contextmanager
     def at(self, *path: str | int) -> Iterator[None]:
-        """Errors within are errors of the value at this path, or of the argument below it that they name."""
+        """Attribute errors raised within to the value at this path, or to the argument below it that they name."""
         try:
             yield
         except TomlError:
@@ -50,9 +50,9 @@ class Source:
             raise self.error(path, error) from None
 
     def line(self, path: Path) -> int:
-        """Return the line on which a value begins; that of the nearest table around it where it is not there.
+        """Return the line on which a value begins; if it is absent, the line of the nearest table around it.
 
-        TOML's reader does not tell. A value begins after the last line up to which the file is whole without it.
+        TOML's parser does not report lines. A value begins after the last line up to which the text parses without it.
         """
         while not _holds(self.content, path):
             path = path[:-1]

@@ -1,11 +1,11 @@
-"""The files of an experiment: finished tasks, then results. A killed run loses nothing that was finished.
+"""Files of an experiment: finished tasks, then results. A killed run loses nothing that was finished.
 
-    OUT/NAME/experiment.json            title, parts and claims: all that a report needs beside the results
-    OUT/NAME/PART/configuration.json    what is played there, and by which code: written before the first task
+    OUT/NAME/experiment.json            title, parts and claims: everything a report needs besides the results
+    OUT/NAME/PART/configuration.json    what is played there, and by which code; written before the first task
     OUT/NAME/PART/tasks/*.json          one file per finished task, until the part is complete
     OUT/NAME/PART/results.parquet, manifest.json    the complete part, as `Results.load` reads it
 
-Every file appears whole or not at all. Only the process that holds the lock of OUT writes.
+Every file appears completely or not at all. Only the process that holds the lock of OUT writes.
 """
 
 import os
@@ -40,11 +40,11 @@ TASKS = "tasks"
 __all__ = ["BOUND", "CONFIGURATION_FILE", "TASKS", "Store", "locked"]
 
 BOUND = "bound"
-"""The task that computes v*."""
+"""Name of the task that computes v*."""
 
 
 class PartContent(Content):
-    """The contents of CONFIGURATION_FILE."""
+    """Contents of CONFIGURATION_FILE."""
 
     configuration: Plain
     made_by: dict[str, str]
@@ -53,12 +53,12 @@ class PartContent(Content):
 class Store(Sink):
     """The directory of one part: a sink of its finished tasks.
 
-    Raises a StoreError if the directory holds anything of another plan, or of other code.
+    Raises a StoreError if the directory belongs to another plan or to other code.
 
     Args:
-        directory: of the part.
-        plan: what is played.
-        jobs: how many workers play it, for the manifest.
+        directory: directory of the part.
+        plan: the plan that is played.
+        jobs: number of workers, for the manifest.
 
     """
 
@@ -66,7 +66,7 @@ class Store(Sink):
         self.directory = directory
         self.plan = plan
         self.jobs = jobs
-        # The same plan may give other results with other versions, if only in the last bit: they do not mix.
+        # With other versions the same plan may give other results, if only in the last bit, so results are not mixed.
         self.played_here = PartContent(plan.configuration(), identity())
         known = self._known()
         if known is not None and known != self.played_here:
@@ -86,11 +86,11 @@ class Store(Sink):
 
     @property
     def complete(self) -> bool:
-        """Whether the results are there."""
+        """Whether the results are complete."""
         return (self.directory / MANIFEST_FILE).exists() and (self.directory / TABLE_FILE).exists()
 
     def open(self) -> set[Block | str]:
-        """Make the directory ready for tasks; return those that are done: all of them where the part is complete."""
+        """Prepare the directory for tasks and return those that are done, which are all if the part is complete."""
         every: list[Block | str] = [*blocks(self.plan), BOUND]
         if self.complete:
             self._tidy()
@@ -104,7 +104,7 @@ class Store(Sink):
         return {task for task in every if self._name(task) in names}
 
     def keep(self, task: Block | str, outcome: BlockResult | Plain) -> None:
-        """Write what a task gave."""
+        """Write the result of a task."""
         write_json(self.directory / TASKS / self._name(task), outcome, indent=0)
 
     def finish(self) -> None:
@@ -119,14 +119,14 @@ class Store(Sink):
             "lower_bound": read_json(self.directory / TASKS / self._name(BOUND), Plain),
         }
         results = assemble(self.plan, played, facts)
-        # Results.save refuses results without a manifest, which a process killed here would have left.
+        # Results.save refuses results without a manifest, which a process killed at this point would have left.
         if not (self.directory / MANIFEST_FILE).exists():
             (self.directory / TABLE_FILE).unlink(missing_ok=True)
         results.save(self.directory)
         self._tidy()
 
     def _tidy(self) -> None:
-        """Remove the tasks of a complete part, also where a process was killed before it could."""
+        """Remove the tasks of a complete part, which a killed process may have left."""
         with locked(self.directory):
             recover(self.directory)
         shutil.rmtree(self.directory / TASKS, ignore_errors=True)
@@ -136,7 +136,7 @@ class Store(Sink):
         if isinstance(task, str):
             return f"{task}.json"
         number = list(self.plan.policies).index(task.policy)
-        # The block's size is part of the name: should another version cut runs differently, its tasks are others.
+        # The block's size is part of the name, because another version may cut runs into other blocks.
         return f"{number:03d}-{task.first:05d}-{task.runs}.json"
 
     def _read(self, block: Block) -> BlockResult:

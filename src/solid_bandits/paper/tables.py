@@ -1,4 +1,4 @@
-"""The tables of a TOML experiment, as pydantic models; what is wrong in one is said as everywhere else."""
+"""Tables of a TOML experiment as pydantic models, with errors in the wording of the package."""
 
 import json
 from dataclasses import fields
@@ -15,7 +15,7 @@ from solid_bandits.paper.source import Path, Source
 
 
 class Table(BaseModel):
-    """A table whose keys are all known, and whose values are of their types to the letter."""
+    """A table that accepts only known keys, and only values of exactly their types."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -25,7 +25,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class QuickTable(Table):
-    """What the quick scale changes."""
+    """Changes at the quick scale."""
 
     horizon: Size | None = None
     runs: Size | None = None
@@ -33,14 +33,14 @@ class QuickTable(Table):
 
 
 class SizedTable(Table):
-    """A table that says how long and how often something is played."""
+    """A table with a horizon and a number of runs."""
 
     horizon: Size | None = None
     runs: Size | None = None
     quick: QuickTable = QuickTable()
 
     def sizes(self, quick: bool) -> dict[str, int]:
-        """Return horizon and runs at a scale, as far as they are given here."""
+        """Return horizon and runs at a scale, as far as this table gives them."""
         tables = [self, self.quick] if quick else [self]
         return {
             name: size
@@ -61,12 +61,12 @@ class ProblemTable(SizedTable):
 
     @property
     def called(self) -> str:
-        """Its label, or what stands for it."""
+        """Its label, or its default label."""
         return self.label or self.kind or "file"
 
     @property
     def is_data(self) -> bool:
-        """Whether it is a file of data."""
+        """Whether it is a data file."""
         return self.file.lower().endswith(DATA_SUFFIXES)
 
     @model_validator(mode="after")
@@ -101,7 +101,7 @@ class PolicyTable(Table):
 
 
 class FileTable(SizedTable):
-    """A whole file."""
+    """The whole file."""
 
     title: str | None = None
     about: str = ""
@@ -125,14 +125,15 @@ class FileTable(SizedTable):
 
 
 def read_tables(source: Source) -> FileTable:
-    """Return the tables of a file; an error names the line of the first value that will not do."""
+    """Return the tables of a file; an error names the line of the first invalid value."""
     try:
-        # By way of JSON, where a list may be a tuple although types are taken to the letter; a date is no text.
+        # Validated as JSON, which allows a list for a tuple although types are strict, and does not take a date for
+        # text.
         return FileTable.model_validate_json(
             json.dumps(source.content, default=lambda day: {"date": str(day)})
         )
     except ValidationError as errors:
-        # A key that is not known may be another one misspelt, which is then missing: it is the one to hear of.
+        # An unknown key may be a misspelt one, which is then missing; the unknown key is the error to report.
         first = min(errors.errors(), key=lambda one: _ORDER.get(one["type"], 1))
     raise source.error(*_said(first))
 
@@ -156,7 +157,7 @@ _WORDS = {
 
 
 def _said(error: Any) -> tuple[Path, str]:
-    """Where an error is, and what it says."""
+    """Return the location of an error, and its message."""
     where, kind = error["loc"], error["type"]
     key = next((one for one in reversed(where) if isinstance(one, str)), "")
     cause = error.get("ctx", {}).get("error")
@@ -167,7 +168,7 @@ def _said(error: Any) -> tuple[Path, str]:
         table = _KEYS.get(around[-1]) if around else FileTable
         known = [one.name for one in fields(Claim)] if table is None else list(table.model_fields)
         return where, f"key {must_be_one_of(key, known)}"
-    entry = isinstance(where[-1], int)  # of a list, the place of one
+    entry = isinstance(where[-1], int)  # an index into a list
     if kind == "missing" and not entry:
         return where, f"{key} is missing"
     if kind in ("model_type", "dataclass_type") and entry:

@@ -1,4 +1,4 @@
-"""Constructors of problems: the paper's toy, its random generator; the end of optimism's."""
+"""Constructors of problems: the paper's toy and random problems, and the end of optimism."""
 
 from solid_bandits.problems.end_of_optimism import end_of_optimism
 from solid_bandits.problems.random import random

@@ -7,12 +7,12 @@ from solid_bandits.core.problem import Problem
 def end_of_optimism(xi: float = 0.1, noise_std: float = 1.0) -> Problem:
     """Build the problem that optimism fails on: θ* = e₁, arms e₂, (1 - ξ, 2ξ) and e₁.
 
-    Arm e₂ is bad and tells the other two apart; optimistic policies pull it too rarely and pay for the arm that is ξ
-    worse than the best. The best arm is the last one, so that breaking ties by index helps nobody.
+    Arm e₂ is bad but distinguishes the other two; optimistic policies pull it too rarely and pay for the arm that is ξ
+    worse than the best. The best arm is the last one, so that breaking ties by index gives no advantage.
 
     Args:
         xi: in (0, 1).
-        noise_std: σ.
+        noise_std: σ, the standard deviation of the noise.
 
     Example:
         >>> import solid_bandits as sb

@@ -5,7 +5,8 @@ import numpy as np
 from solid_bandits._internal import checks
 from solid_bandits.core.problem import Problem, check_size
 
-# Far above what any feasible size needs (the paper's sizes take fewer than 10), small enough to end in seconds.
+# Largest number of draws: far more than any feasible size needs (the paper's sizes take fewer than 10), but few enough
+# to finish in seconds.
 _MAX_DRAWS = 20_000
 
 

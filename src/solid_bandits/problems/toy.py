@@ -7,9 +7,10 @@ from solid_bandits.core.problem import Problem
 def toy(xi: float = 0.1, first_context_prob: float = 0.5, noise_std: float = 0.5) -> Problem:
     """Build the paper's toy: 2 contexts, 3 arms, d = 3, θ* = (1, 0, 1).
 
-    The smaller `xi`, the closer the second-best arms, and the more an optimistic policy pays for telling them
-    apart; one large-gap arm in each context tells at a price that does not depend on `xi`. The constant of the
-    lower bound is 10 σ² for every `xi` up to 0.45 (beyond, arm 3 of context 1 becomes the cheaper informer).
+    The smaller `xi`, the closer the second-best arms, and the more an optimistic policy pays for telling them apart;
+    one arm with a large gap in each context tells them apart at a price that does not depend on `xi`. The constant of
+    the lower bound is 10 σ² for every `xi` up to 0.45 (beyond, arm 3 of context 1 becomes the cheaper source of
+    information).
 
     Args:
         xi: in (0, 1); the paper's ablations use 0.1.

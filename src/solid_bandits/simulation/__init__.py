@@ -1,5 +1,5 @@
-"""Many runs of many policies: the plan, its blocks of runs, the one way of playing them, and what comes of it.
+"""Many runs of many policies: the plan, its blocks of runs, how they are played, and the results.
 
-`playing.play` does the tasks of plans and hands what they give to sinks: `simulate` keeps all of it in memory,
-`summarise` sums it up, experiments keep it on disk.
+`playing.play` runs the tasks of plans and hands their results to sinks: `simulate` keeps everything in memory,
+`summarise` keeps summary statistics, and experiments keep everything on disk.
 """

@@ -1,4 +1,4 @@
-"""The results of a plan, assembled from those of its blocks."""
+"""Assembly of a plan's results from those of its blocks."""
 
 import platform
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ from solid_bandits.streams.playing import StreamTrace
 
 
 def assemble(plan: Plan, played: Mapping[Block, BlockResult], facts: Plain) -> Results:
-    """Return the results of a plan from those of all its blocks: the same whatever order they came in.
+    """Return the results of a plan from those of all its blocks, in whatever order they arrived.
 
-    The manifest has the facts that are given, and all that follows from the plan and what was played.
+    The manifest holds the given facts, and everything that follows from the plan and from what was played.
     """
     labels = list(plan.policies)
     blocks = sorted(played, key=lambda block: (labels.index(block.policy), block.first))
@@ -59,7 +59,7 @@ def assemble(plan: Plan, played: Mapping[Block, BlockResult], facts: Plain) -> R
 
 
 def _stacked(ordered: list[tuple[str, int, Any]], schema: dict[str, Any], *fields: str) -> pl.DataFrame:
-    """Return the fields of all traces, one below the other, beside policy and run; the schema names the columns."""
+    """Return the fields of all traces, concatenated, next to policy and run; the schema names the columns."""
     labels, runs, traces = zip(*ordered, strict=True)
     parts = [[getattr(trace, field) for trace in traces] for field in fields]
     lengths = [len(one) for one in parts[0]]
@@ -68,7 +68,7 @@ def _stacked(ordered: list[tuple[str, int, Any]], schema: dict[str, Any], *field
 
 
 def _arms_table(ordered: list[tuple[str, int, StreamTrace]], steps: Ints) -> pl.DataFrame:
-    """Pulls of each arm up to each checkpoint, all runs together."""
+    """Return the pulls of each arm up to each checkpoint, summed over runs."""
     labels = list(dict.fromkeys(label for label, _, _ in ordered))
     n_arms = ordered[0][2].pulls.shape[1]
     pulls = [sum(trace.pulls for label, _, trace in ordered if label == one) for one in labels]

@@ -1,4 +1,4 @@
-"""Blocks of runs: what is played as one task, and roughly how long it takes."""
+"""Blocks of runs: the part of a plan that is played as one task, and an estimate of its time."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -17,15 +17,16 @@ from solid_bandits.streams.decisions import DecisionWriter
 from solid_bandits.streams.playing import StreamTrace, play_stream
 
 BLOCKS_PER_POLICY = 20
-"""Tasks that a policy's runs are split into: enough for even work and smooth progress, few enough to cost nothing."""
+"""Number of tasks that a policy's runs are split into: enough for even work and smooth progress, few enough to cost
+nothing."""
 DIAGNOSTICS_SECONDS = 0.1
 """Seconds that a run takes to record diagnostics at its checkpoints, whose number hardly depends on the horizon."""
 GPU_CORES = 500
-"""The cores that a GPU is worth, roughly, once it has thousands of runs to play."""
+"""Number of CPU cores that a GPU replaces, roughly, once it has thousands of runs to play."""
 
 
 class Block(NamedTuple):
-    """Consecutive runs of one policy, which are played as one task."""
+    """Consecutive runs of one policy, played as one task."""
 
     policy: str
     first: int
@@ -41,7 +42,9 @@ class BlockResult(NamedTuple):
 
 
 def blocks(plan: Plan) -> list[Block]:
-    """Return the runs of every policy in blocks. Each run has its own seeds, so blocks do not show in the results."""
+    """Split the runs of every policy into blocks. Each run has its own seeds, so results do not depend on the
+    blocks.
+    """
     end = plan.first_run + plan.runs
     sizes = plan.gpu_runs or dict.fromkeys(plan.policies, -(-plan.runs // BLOCKS_PER_POLICY))
     return [
@@ -62,22 +65,24 @@ class Job(NamedTuple):
     pulls: bool = False
     tell_noise: bool = True
     recording: tuple[Record, str, int] | None = None
-    """The record to write on a stream, the policy's label and its place."""
+    """The record to write on a stream, the policy's label and its position."""
     kind: StreamKind | None = None
     """The kind of the streams of all runs; None where problems are played."""
 
     def problem_of(self, run: int) -> Any:
-        """Return the problem of a run, or its stream, which is to be of the kind that all are."""
+        """Return the problem or stream of a run; raise a ValueError if a stream is not of the kind that all runs
+        share.
+        """
         one = self.problem(run) if callable(self.problem) else self.problem
         if self.kind is None:
-            return one  # who plays it refuses what is no problem
+            return one  # the caller refuses anything that is not a problem
         if not isinstance(one, Stream):  # a function from runs to streams may return anything
             raise ValueError(f"problem must be a Stream in every run, got {short(one)} in run {run}")
         for name, wanted, got in zip(self.kind._fields, self.kind, kind_of(one), strict=True):
             if wanted != got:
                 raise ValueError(
-                    f"problem must be streams of one {name} in all runs, {short(wanted)} here, got {short(got)} in "
-                    f"run {run}"
+                    f"problem must be streams with the same {name} in all runs, {short(wanted)} here, got "
+                    f"{short(got)} in run {run}"
                 )
         return one
 
@@ -90,7 +95,8 @@ def play_block(job: Job, first: int, runs: int) -> BlockResult:
 def _play_problems(job: Job, runs: range) -> BlockResult:
     policy, horizon, seed, told = job.policy, job.horizon, job.seed, job.tell_noise
     steps = checkpoints(horizon)
-    # One step before the clock starts: what is compiled, or loaded from the cache, is not the policy's time.
+    # One step before the clock starts, so that compiling, or loading from the cache, does not count as the policy's
+    # time.
     play(job.problem_of(runs[0]), policy, 1, seed, runs[0], checkpoints(1), told)
     start = time.thread_time()
     traces, rows = [], []
@@ -123,8 +129,8 @@ def _play_streams(job: Job, runs: range) -> BlockResult:
 
 
 def play_wave_block(job: Job, first: int, runs: int) -> BlockResult:
-    """Play the same runs on a GPU, as many together as it has memory for."""
-    from solid_bandits.gpu.wave import play_waves  # the GPU's compiler is loaded where it is asked for
+    """Play the same runs on a GPU, as many at a time as its memory holds."""
+    from solid_bandits.gpu.wave import play_waves  # the GPU's compiler is loaded only when needed
 
     steps = checkpoints(job.horizon)
     problem = cast("Problem | Callable[[int], Problem]", job.problem)
@@ -136,7 +142,7 @@ def play_wave_block(job: Job, first: int, runs: int) -> BlockResult:
 
 
 def run_seconds(plan: Plan, label: str) -> float:
-    """Estimate the CPU seconds of one run of a policy; making or reading the rounds of a stream is not in it."""
+    """Estimate the CPU seconds of one run of a policy, without making or reading the rounds of a stream."""
     problem = plan.first
     pairs = problem.n_contexts * problem.n_arms if isinstance(problem, Problem) else problem.n_arms
     step = plan.policies[label].microseconds(pairs, problem.dim) * 1e-6
@@ -172,8 +178,8 @@ def block_task(plan: Plan, block: Block, key: object) -> Task:
 def compile_tasks(plans: Iterable[Plan]) -> list[Task]:
     """Return tasks that fill the compiler's cache on disk, one for each compiled loop that the plans need.
 
-    Policies whose agents have one type share compiled code, and two processes need not compile the same. On a GPU, a
-    step of one run shows whether a policy's kernels can be compiled before others play.
+    Policies whose agents have the same type share compiled code, and two processes must not compile the same loop. On a
+    GPU, one step of one run shows whether a policy's kernels compile before other policies play.
     """
     tasks: dict[object, Task] = {}
     for plan in plans:

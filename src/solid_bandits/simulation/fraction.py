@@ -1,4 +1,4 @@
-"""Progress as one number: the share of the runs that are done."""
+"""Progress as one number: the fraction of the runs that are done."""
 
 import sys
 import time
@@ -13,15 +13,15 @@ from solid_bandits._internal.wording import count
 from solid_bandits.simulation.playing import Work
 
 Told = Callable[[float], None] | bool | None
-"""The progress option: a function of the fraction; True shows a bar, False nothing, None a bar in notebooks."""
+"""Progress option: a function of the fraction; True shows a bar, False nothing, None a bar in notebooks."""
 
 
 class Fraction:
-    """Tells the share of the runs that are done, and says so where compiling takes long.
+    """Report the fraction of the runs that are done, and announce long compilations.
 
     Args:
-        runs: all there are, those that are kept from before included.
-        told: who is told.
+        runs: the total number, including runs kept from before.
+        told: the progress option.
 
     """
 
@@ -38,24 +38,24 @@ class Fraction:
             self.report = Bar()
 
     def begin(self, tasks: Sequence[Work], kept: int) -> None:
-        """These tasks are to be done; so many are kept."""
+        """Register the tasks to be done; `kept` others are kept from before."""
         self.done = self.runs - sum(task.runs for task in tasks)
         self.report(self.done / self.runs)
 
     def compiling(self, done: int, total: int) -> None:
-        """So many loops are compiled."""
+        """Report how many loops are compiled."""
         if done == 0:
             self.waiting.enter_context(said_if_long(f"compiling {count(total, 'policy', 'policies')}"))
         elif total > 1 and time.monotonic() - self.began > waiting.PATIENCE:
             print(f"compiled: {done} of {total}", file=sys.stderr, flush=True)
 
     def start(self) -> None:
-        """Everything is compiled."""
+        """Note that everything is compiled."""
         self.waiting.close()
         if self.done == 0:
-            self.report(0.0)  # a bar begins to count its time
+            self.report(0.0)  # a bar starts its clock
 
     def advance(self, task: Work) -> None:
-        """A task is done."""
+        """Count a finished task."""
         self.done += task.runs
         self.report(self.done / self.runs)

@@ -1,4 +1,4 @@
-"""Policies with labels, from what a user gives: one policy, a list of them, or labels with policies."""
+"""Labels for policies given as one policy, a list of them, or a mapping from labels."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,13 +8,13 @@ from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.plain import PlainPolicy, Player, as_policy
 
 Policies = Policy | Player | Sequence[Policy | Player] | Mapping[str, Policy | Player]
-"""The forms in which `simulate` and `summarise` take policies."""
+"""Forms in which `simulate` and `summarise` accept policies."""
 
 
 def labelled(policies: Any) -> dict[str, Policy]:
-    """Label -> policy, in the order given.
+    """Return label -> policy, in the order given.
 
-    A policy without a label has the name of its class; several of one class are told apart by the parameters in which
+    A policy without a label is named after its class; several of one class are told apart by the parameters in which
     they differ: `LinUCB (scale=0.5)`.
     """
     if isinstance(policies, Mapping):
@@ -22,7 +22,7 @@ def labelled(policies: Any) -> dict[str, Policy]:
             raise ArgumentError("policies", "must not be empty; give one such as {'SOLID': Solid()}")
         for label in policies:
             if not isinstance(label, str):
-                raise ArgumentError("policies", f"must have words for labels, got {short(label)}")
+                raise ArgumentError("policies", f"must have text labels, got {short(label)}")
         return {label: as_policy(f"policies[{label!r}]", one) for label, one in policies.items()}
     if isinstance(policies, str) or policies is None:
         raise ArgumentError(
@@ -43,7 +43,7 @@ def labelled(policies: Any) -> dict[str, Policy]:
 
 
 def _labels(name: str, alike: list[Policy]) -> list[str]:
-    """Return labels of policies of one name, one after the other."""
+    """Return labels for policies that share a name, in order."""
     if len(alike) == 1:
         return [name]
     parameters = [_parameters(one) for one in alike]

@@ -26,15 +26,15 @@ from solid_bandits.streams.base import StreamKind, kind_of, names_of, sizes_of
 from solid_bandits.streams.rounds import sound_blocks
 
 Playable = Problem | Stream
-"""Problems and streams can be played."""
+"""Types that can be played: problems and streams."""
 
 MOST_RUNS = 2**32
-"""Runs are numbered below it."""
+"""Run numbers are smaller than this."""
 
 
 @dataclass
 class Plan:
-    """A problem or a stream, or a family of them, policies, and how often and how long each plays."""
+    """A problem or a stream, or a family of them, with policies and how often and how long each plays."""
 
     problem: Playable | Callable[[int], Playable]
     policies: Mapping[str, Policy]
@@ -56,9 +56,9 @@ class Plan:
     first: Playable = field(init=False)
     """The problem or the stream of the first run."""
     agent_types: dict[str, Any] = field(init=False, default_factory=dict)
-    """numba's type of each policy's agents, label -> type; None where they are in plain Python."""
+    """numba's type of each policy's agents, label -> type; None for policies in plain Python."""
     gpu_runs: dict[str, int] = field(init=False, default_factory=dict)
-    """Runs that make a task on a GPU, label -> runs."""
+    """Number of runs per GPU task, label -> runs."""
 
     def __post_init__(self) -> None:
         self.policies = labelled(self.policies)
@@ -96,22 +96,22 @@ class Plan:
                 raise checks.ArgumentError(name, complaint)
 
     def _begin_stream(self, stream: Stream) -> None:
-        """Check what only a stream can be wrong in, and fit it."""
+        """Check the arguments that matter only for a stream, and fit its ridge model."""
         self.kind = kind_of(stream)
         if stream.length is not None:
             length = checks.integer("length", stream.length, least=1)
             self.horizon = length if self.horizon is None else self.horizon
             if self.horizon > length:
                 raise checks.ArgumentError(
-                    "horizon", f"must be at most {length}, the rounds there are, got {self.horizon}"
+                    "horizon", f"must be at most {length}, the rounds of the stream, got {self.horizon}"
                 )
         if self.device == "gpu":
             raise checks.ArgumentError("device", "must be 'cpu' for a stream, got 'gpu'")
         self._refuse_records("must be left out for a stream: policies that decide from features have none")
-        _ = stream.fit  # made here, once: the processes that play take it along
+        _ = stream.fit  # made once, here, and sent to the worker processes
 
     def _look_at_policies(self) -> None:
-        """Start each policy once: it may refuse the problem, better now than after hours of the others."""
+        """Start each policy once: if it refuses the problem, it should do so now and not after hours of the others."""
         dependent = False
         for label, policy in self.policies.items():
             agent = idle_agent(policy, self.first, self.horizon, self.tell_noise)
@@ -122,7 +122,7 @@ class Plan:
                 check_fits(policy.name, agent)
                 each_its_own = callable(self.problem) or getattr(policy, "kernels", None) is not None
                 self.gpu_runs[label] = task_runs(agent, each_its_own)
-        # Here, so that it is said once and not by each worker.
+        # Checked here, so that the warning appears once and not in each worker.
         if isinstance(self.first, Stream) and dependent:
             names = names_of(self.first, "feature_names", self.first.dim)
             words = finding_of_rounds(self.first.dim, names, _offers(self.first, self.seed, self.first_run))
@@ -131,7 +131,7 @@ class Plan:
 
     @property
     def fixed(self) -> bool:
-        """Whether every run is on the same problem."""
+        """Whether every run plays the same problem."""
         return not callable(self.problem)
 
     def problem_of(self, run: int) -> Playable:
@@ -145,7 +145,7 @@ class Plan:
 
     @property
     def steps(self) -> Ints:
-        """The checkpoints."""
+        """The steps at which results are recorded."""
         return checkpoints(self.horizon)
 
     def configuration(self) -> Plain:
@@ -154,7 +154,8 @@ class Plan:
         if self.fixed:
             description, fingerprint = repr(first), first.fingerprint
         else:
-            # All of them would take long where problems are large; a changed generator shows in the first and last.
+            # Describing all problems would take long where they are large; a changed generator shows in the first and
+            # the last.
             description = f"a new problem in each run, the first {first!r}"
             fingerprint = f"{first.fingerprint}-{self.problem_of(self.first_run + self.runs - 1).fingerprint}"
         arms = tuple(first.arm_names or ()) if isinstance(first, Stream) else ()
@@ -178,7 +179,7 @@ class Plan:
 
 
 def _offers(stream: Stream, seed: int, run: int) -> Iterator[tuple[Floats, Bools]]:
-    """The features and the mask of one round of a stream after the other."""
+    """Yield the features and the mask of each round of a stream."""
     for block in sound_blocks(stream.blocks(seed, run), *sizes_of(stream)):
         arrays = block.arrays
         for features, available, count in zip(arrays.features, arrays.available, arrays.counts, strict=True):
@@ -186,7 +187,7 @@ def _offers(stream: Stream, seed: int, run: int) -> Iterator[tuple[Floats, Bools
 
 
 def _check_function(function: Callable[..., object]) -> None:
-    """Refuse what is called otherwise than with the number of a run."""
+    """Raise a ValueError unless the function takes the number of a run as its only required argument."""
     try:
         inspect.signature(function).bind(0)
     except TypeError as error:
@@ -194,11 +195,11 @@ def _check_function(function: Callable[..., object]) -> None:
             "problem", f"must be a Problem, or a function from a run to one, got {short(function)} ({error})"
         ) from None
     except ValueError:
-        return  # what is written in another language does not tell
+        return  # functions written in another language have no signature
 
 
 def idle_agent(policy: Policy, problem: Playable, horizon: int, tell_noise: bool) -> CompiledAgent:
-    """Return an agent that is not going to play: for what its type is, and whether the policy takes the problem."""
+    """Return an agent that will not play; it shows its type, and whether the policy accepts the problem."""
     if isinstance(problem, Stream) and isinstance(policy, TablePolicy):
         from solid_bandits.policies.catalogue import DECIDING
 

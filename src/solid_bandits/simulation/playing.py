@@ -1,4 +1,4 @@
-"""The one way of playing: the tasks of plans, given to workers; what they give, handed to sinks."""
+"""The only way of playing: workers do the tasks of plans, and sinks take the results."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -12,31 +12,31 @@ from solid_bandits.simulation.workers import Processes, Task, Workers
 
 
 class Sink:
-    """Takes the finished tasks of one plan, into memory or into a directory.
+    """Receiver of the finished tasks of one plan, in memory or in a directory.
 
     A task is a block of runs, or the name of an extra.
     """
 
     def open(self) -> set[Block | str]:
-        """Get ready; return the tasks that are done already."""
+        """Prepare the sink and return the tasks that are already done."""
         return set()
 
     def keep(self, task: Block | str, outcome: Any) -> None:
-        """Take what a task gave."""
+        """Store the result of a task."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """End, after all tasks are done."""
+        """Close the sink after all tasks are done."""
 
 
 @dataclass(frozen=True)
 class Extra:
-    """Something to compute beside the runs of a plan, as one task more.
+    """An extra task to compute next to the runs of a plan.
 
     Args:
-        name: of the task.
-        function: what computes it.
-        arguments: of the function.
+        name: name of the task.
+        function: function that computes it.
+        arguments: arguments of the function.
 
     """
 
@@ -47,13 +47,14 @@ class Extra:
 
 @dataclass(frozen=True)
 class Game:
-    """A plan, where its finished tasks go, and what else is computed with it."""
+    """A plan, the sink of its finished tasks, and its extra tasks."""
 
     plan: Plan
     sink: Sink
     extras: tuple[Extra, ...] = ()
     label: str = ""
-    """The name of its tasks while they are played; where it is empty, they have their policies' names."""
+    """Name under which its tasks are shown while they are played; if empty, they are shown under their policies'
+    names."""
 
     def tasks(self) -> list[Block | str]:
         """Return all tasks, extras first."""
@@ -61,42 +62,42 @@ class Game:
 
 
 class Key(NamedTuple):
-    """Names a task among those of all games."""
+    """Key of a task among those of all games."""
 
     game: int
     task: Block | str
 
 
 class Work(NamedTuple):
-    """The description of a task that progress shows."""
+    """Description of a task for a progress display."""
 
     label: str
     runs: int
-    """0 of an extra."""
+    """Number of runs; 0 for an extra."""
     steps: int
-    """The steps of all its runs together."""
+    """Number of steps of all its runs together."""
     seconds: float
     """Estimated CPU seconds."""
 
 
 class Progress(Protocol):
-    """Is told how the work goes."""
+    """Receiver of progress reports."""
 
     def begin(self, tasks: Sequence[Work], kept: int) -> None:
-        """These tasks are to be done; so many others are kept from before."""
+        """Announce the tasks to be done; `kept` others are kept from before."""
 
     def compiling(self, done: int, total: int) -> None:
-        """So many of the compiled loops that the tasks need are there, compiled now or found."""
+        """Report how many of the required compiled loops are available, whether compiled now or found."""
 
     def start(self) -> None:
-        """Compiling is over; the first task is about to begin."""
+        """Note that compiling is over and the first task is about to begin."""
 
     def advance(self, task: Work) -> None:
-        """A task is done, and kept."""
+        """Note that a task is done and kept."""
 
 
 def play(games: Sequence[Game], workers: Workers, progress: Progress) -> None:
-    """Play what is not done yet of the games. A sink has every task as soon as it is done."""
+    """Play the unfinished tasks of the games. Each result goes to its sink as soon as it is done."""
     left: dict[int, set[Block | str]] = {}
     tasks: list[Task] = []
     kept = 0

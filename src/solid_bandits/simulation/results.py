@@ -1,4 +1,4 @@
-"""The table of a simulation and its manifest: load, save, summarise, show."""
+"""Results of a simulation, as a table and its manifest: load, save, summarise, plot."""
 
 import hashlib
 import io
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TABLES = ("table", "summary", "final", "diagnostics", "arms", "calibration")
-"""The tables that `Results.to_pandas` returns."""
+"""Names of the tables that `Results.to_pandas` returns."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,11 +35,11 @@ class Results:
         table: one row per policy, run and checkpoint: policy, run, step, regret (cumulative expected regret up
             to this step), explored (exploring rounds so far).
         manifest: plain data: `configuration` (the arguments), `versions`, `started`, `wall_seconds`.
-        diagnostics: what policies recorded about themselves, one row per policy, run and checkpoint, if requested:
+        diagnostics: internal quantities recorded by the policies, one row per policy, run and checkpoint, if requested:
             for SOLID multiplier, phase, normalisation, explored, statistic, threshold, and omega as a list of
             contexts * arms probabilities; for every policy pulls, a list of counts of the arms for each context, where
             these were requested. Columns of other policies are null.
-        arms: on a stream, pulls of each arm up to each checkpoint, all runs together; empty where arms are many.
+        arms: on a stream, pulls of each arm up to each checkpoint, summed over runs; empty where there are many arms.
         calibration: on a stream, predicted and received reward of the arm pulled, of a sample of rounds.
 
     On a stream the table also has reward (received up to this step) and ridge_regret (regret against the greedy policy
@@ -84,37 +84,39 @@ class Results:
 
     @property
     def policies(self) -> list[str]:
-        """The policies' labels, in the order in which they were given."""
+        """The labels of the policies, in the order given."""
         return list(self.manifest["configuration"]["policies"])
 
     @property
     def horizon(self) -> int:
-        """n, the steps of each run."""
+        """n, the number of steps of each run."""
         return int(self.manifest["configuration"]["horizon"])
 
     @property
     def runs(self) -> int:
-        """Independent repetitions."""
+        """Number of independent repetitions."""
         return int(self.manifest["configuration"]["runs"])
 
     @property
     def seconds(self) -> dict[str, float]:
-        """CPU seconds of each policy, where they were taken."""
+        """CPU seconds of each policy, where they were measured."""
         return self.manifest.get("seconds") or {}
 
     @property
     def lower_bound(self) -> Plain:
-        """The regret lower bound as far as it is known: value, lower, upper and allocation, or why there is none."""
+        """The regret lower bound, as far as it is known: value, lower, upper and allocation, or the reason why there is
+        none.
+        """
         return self.manifest.get("lower_bound") or {}
 
     @property
     def bound(self) -> float | None:
-        """v*, the constant of the regret lower bound; None where it is not known."""
+        """v*, the constant of the regret lower bound; None if unknown."""
         value = self.lower_bound.get("value")
         return float(value) if value is not None and math.isfinite(value) else None
 
     def summary(self, confidence: float = 0.95) -> pl.DataFrame:
-        """Return mean regret over runs at each checkpoint with Student's t interval: policy, step, mean, low, high, runs.
+        """The columns are policy, step, mean, low, high and runs. With a single run, low and high are null.
 
         With a single run the interval is unknown: low and high are null.
         """
@@ -127,7 +129,7 @@ class Results:
     def compare(
         self, first: str, second: str, measure: str = "regret", confidence: float = 0.95
     ) -> comparison.Comparison:
-        """Return the difference of two policies at the last step, run by run, with Student's interval.
+        """Return the difference between two policies at the last step, run by run, with Student's interval.
 
         Args:
             first: label of a policy.
@@ -156,14 +158,14 @@ class Results:
     ) -> "Axes":
         """Draw mean cumulative regret against time, with 95% Student bands; needs the extra `plot`.
 
-        Without a path the figure is one of pyplot's: a notebook shows it, and so does `matplotlib.pyplot.show()`.
+        Without a path the figure belongs to pyplot: a notebook shows it, and so does `matplotlib.pyplot.show()`.
 
         Args:
             path: a .png, .pdf or .svg file to write.
             axes: axes to draw into, instead of a new figure.
             log: whether the time axis is logarithmic: there, regret that grows like log t is a straight line.
             bands: whether the intervals are drawn.
-            bound: v*, for the dashed line v* log t, such as `sb.bounds.lower_bound(problem).value`; None is the one
+            bound: v*, for the dashed line v* log t, such as `sb.bounds.lower_bound(problem).value`; None uses the one
                 stored with these results, if any. The bound is asymptotic: at a finite step policies may lie below it.
             title: the title above the panel.
 
@@ -181,7 +183,7 @@ class Results:
         return panel
 
     def report(self, path: str | os.PathLike[str], bound: float | None = None) -> None:
-        """Write one html page: curves, final regret run by run, standings, configuration; needs the extra `report`.
+        """Write one HTML page: curves, final regret run by run, standings, configuration; needs the extra `report`.
 
         Args:
             path: the file to write.
@@ -196,7 +198,7 @@ class Results:
         """Return a table as a pandas data frame; needs the extra `pandas`. Nulls become NaN.
 
         Args:
-            what: `table`, `summary`, `final`; or `diagnostics`, `arms`, `calibration`, where there are any.
+            what: `table`, `summary`, `final`; or `diagnostics`, `arms`, `calibration`, where they exist.
 
         """
         checks.choice("what", what, TABLES)
@@ -207,7 +209,7 @@ class Results:
                 f"what must be a table that these results have, got {what!r}, which was not recorded"
             )
         pandas = extras.load("pandas", "results.to_pandas")
-        # By columns: polars' own way asks for pyarrow, which is larger than pandas.
+        # Column by column, because polars' own conversion needs pyarrow, which is larger than pandas.
         return pandas.DataFrame(
             {
                 column.name: column.to_numpy() if column.dtype.is_numeric() else column.to_list()
@@ -234,15 +236,15 @@ class Results:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write results.parquet and manifest.json into the directory `path`, created if needed.
 
-        One process at a time writes, and results of another configuration are never overwritten. The results appear
-        completely or not at all: the manifest, which has the hash of every table, comes last.
+        Only one process writes at a time, and results of another configuration are never overwritten. The results
+        appear completely or not at all, because the manifest, which holds the hash of every table, is written last.
         """
         with claim(files.path_of("path", path), self.manifest["configuration"]) as write:
             write(self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Results":
-        """Read a directory that `save` wrote; a ValueError unless tables and manifest are what was written."""
+        """Read a directory that `save` wrote; raise a ValueError unless tables and manifest match."""
         directory = files.path_of("path", path)
         found = _read_manifest(directory)
         if found is None:
@@ -260,10 +262,10 @@ class Results:
 
 @contextmanager
 def claim(directory: Path, configuration: Plain) -> Iterator[Callable[[Results], None]]:
-    """Hold `directory` for results of `configuration`, as long as it takes: gives the function that writes them.
+    """Lock `directory` for results of `configuration`, and yield the function that writes them.
 
-    Raises a ValueError if another process holds it, or if it holds anything else. What a killed process left there
-    unfinished is put in order.
+    Raises a ValueError if another process holds it, or if it contains anything else. Files that a killed process left
+    unfinished are completed or removed.
     """
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"{os.fspath(directory)!r} is a file; give a directory")
@@ -288,11 +290,11 @@ def claim(directory: Path, configuration: Plain) -> Iterator[Callable[[Results],
 
 
 _PENDING_FILE = ".manifest.json.new"
-"""The manifest, before the tables that it describes have their names."""
+"""Name of the manifest before the tables that it describes have their final names."""
 
 
 def _write(results: Results, directory: Path) -> None:
-    """Write tables and manifest so that a process killed anywhere leaves what `recover` can put in order."""
+    """Write tables and manifest so that `recover` can repair whatever a process killed at any point leaves."""
     every = {TABLE_FILE: results.table, **{name: getattr(results, field) for name, field in FIELDS.items()}}
     frames = {name: table for name, table in every.items() if table is not None}
     contents = {name: _parquet(frame) for name, frame in frames.items()}
@@ -315,7 +317,7 @@ def _write(results: Results, directory: Path) -> None:
 
 
 def recover(directory: Path) -> None:
-    """Finish, or undo, what a killed process was writing: whoever calls this holds the directory."""
+    """Complete or undo the writing that a killed process left; the caller must hold the directory."""
     files.remove_unfinished(directory)
     pending = directory / _PENDING_FILE
     if not pending.exists():
@@ -341,7 +343,9 @@ def _is_there(path: Path, record: SavedTable) -> bool:
 
 
 def _parquet(table: pl.DataFrame) -> bytes:
-    """Return a table as Parquet: equal tables give equal bytes, and a full disk is left to plain writing to notice."""
+    """Return a table as Parquet; equal tables give equal bytes. Built in memory, so that the plain write reports a full
+    disk.
+    """
     content = io.BytesIO()
     table.rechunk().write_parquet(content)
     return content.getvalue()
@@ -355,7 +359,7 @@ def _read_table(path: Path, record: SavedTable) -> pl.DataFrame:
             raise ValueError(
                 f"{where} is not the table that {MANIFEST_FILE} describes (its hash differs); make the results again"
             )
-        # Rows are counted before memory is taken for them: a few bytes of Parquet can stand for billions.
+        # Count the rows before allocating memory for them: a few bytes of Parquet can stand for billions.
         rows = pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item()
         if rows != record.rows or rows > files.LARGEST_FILE // 8:
             raise ValueError(f"{where} has {rows:,} rows; {MANIFEST_FILE} says {record.rows:,}")
@@ -365,7 +369,7 @@ def _read_table(path: Path, record: SavedTable) -> pl.DataFrame:
 
 
 class _Read(NamedTuple):
-    """A manifest as the file has it, and checked."""
+    """A manifest, both as read from the file and as checked."""
 
     plain: Plain
     checked: Manifest

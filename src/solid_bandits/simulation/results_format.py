@@ -1,4 +1,4 @@
-"""The format of saved results: the columns of their tables and the fields of their manifest."""
+"""Format of saved results: the columns of their tables and the fields of their manifest."""
 
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ COLUMNS = {
     "explored": pl.Int64,
 }
 STREAM_COLUMNS = {**COLUMNS, "reward": pl.Float64, "ridge_regret": pl.Float64}
-"""Columns of the table of a simulation on a stream."""
+"""Columns of the results table of a simulation on a stream."""
 ARMS_COLUMNS = {"policy": pl.String, "step": pl.Int64, "arm": pl.Int64, "pulls": pl.Int64}
 CALIBRATION_COLUMNS = {
     "policy": pl.String,
@@ -26,7 +26,7 @@ CALIBRATION_COLUMNS = {
     "reward": pl.Float64,
 }
 FIELDS = {DIAGNOSTICS_FILE: "diagnostics", ARMS_FILE: "arms", CALIBRATION_FILE: "calibration"}
-"""Tables beside the first, and the fields that hold them."""
+"""Additional tables, and the fields that hold them."""
 
 
 class PlayedProblem(Content):
@@ -39,7 +39,7 @@ class PlayedProblem(Content):
 
 
 class Configuration(Content, kw_only=True):
-    """Everything that results depend on."""
+    """All inputs that determine the results."""
 
     policies: Annotated[dict[str, dict[str, Any]], Meta(min_length=1)]
     horizon: AtLeastOne
@@ -54,14 +54,14 @@ class Configuration(Content, kw_only=True):
 
 
 class SavedTable(Content):
-    """A table beside the manifest."""
+    """A table stored next to the manifest."""
 
     sha256: str
     rows: Count
 
 
 class BoundRecord(Content):
-    """The regret lower bound, or why there is none."""
+    """The regret lower bound, or the reason why there is none."""
 
     value: float | None = None
     lower: float | None = None
@@ -81,7 +81,7 @@ class Target(Content):
 
 
 class Targets(Content):
-    """The optimal exploration policies that SOLID's are compared with."""
+    """The optimal exploration policies that SOLID's policies are compared with."""
 
     context_probs: list[float]
     n_arms: AtLeastOne
@@ -89,7 +89,7 @@ class Targets(Content):
 
 
 class Manifest(Content, kw_only=True):
-    """The manifest of saved results."""
+    """Manifest of saved results."""
 
     format: int
     configuration: Configuration
@@ -122,7 +122,7 @@ class Manifest(Content, kw_only=True):
 
 
 def check_table(table: pl.DataFrame, configuration: Configuration) -> None:
-    """Raise a ValueError unless there is one row per policy, run and checkpoint of what was asked for."""
+    """Raise a ValueError unless there is one row per policy, run and checkpoint of the configuration."""
     columns = STREAM_COLUMNS if configuration.stream else COLUMNS
     if dict(table.schema) != columns:
         raise ValueError(f"must have columns {list(columns)}, got {table.columns}")

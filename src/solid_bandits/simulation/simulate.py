@@ -1,4 +1,4 @@
-"""`simulate`: play into memory."""
+"""`simulate`: play, and keep all results in memory."""
 
 import os
 import time
@@ -20,14 +20,14 @@ from solid_bandits.streams.decisions import make_record, recorded
 
 
 class Memory(Sink):
-    """A sink that keeps blocks and extras as they are."""
+    """A sink that keeps blocks and extras unchanged."""
 
     def __init__(self) -> None:
         self.played: dict[Block, BlockResult] = {}
         self.extras: Plain = {}
 
     def keep(self, task: Block | str, outcome: Any) -> None:
-        """Keep what a task gave."""
+        """Store the result of a task."""
         if isinstance(task, Block):
             self.played[task] = outcome
         else:
@@ -58,27 +58,30 @@ def simulate(
     Args:
         problem: what is played, a `Problem` or a `Stream`; or a function from the number of a run to its problem or
             stream, for a new one in each run.
-        policies: a policy, a list of policies, or label -> policy; each is one of ours, or an object with `act` and
-            `update` (docs/own-policy.md). Without labels, policies of one class are distinguished by the parameters in
-            which they differ: `LinUCB (scale=0.5)`.
+        policies: a policy, a list of policies, or label -> policy; each is one of this package, or an object with `act`
+            and `update` (docs/own-policy.md). Without labels, policies of one class are distinguished by the parameters
+            in which they differ: `LinUCB (scale=0.5)`.
         horizon: n, the number of steps, which the policies know. None plays a finite stream to its end.
         runs: independent repetitions.
-        seed: of everything random.
-        jobs: processes; None is one per core.
-        progress: True shows a bar, on a terminal or in a notebook, once it takes longer than 2 seconds; None does so in
-            notebooks only, False never. Or a function, called with the fraction of the work done, from 0 to 1.
-        diagnostics: also record, at each checkpoint, what policies know of themselves (`results.diagnostics`): SOLID
+        seed: seed of all random numbers.
+        jobs: number of processes; None uses one per core.
+        progress: True shows a bar, on a terminal or in a notebook, once the work takes longer than 2 seconds; None does
+            so
+            in notebooks only, False never. A function is called with the fraction of the work done, from 0 to 1.
+        diagnostics: also record internal quantities of the policies at each checkpoint (`results.diagnostics`); for
+            SOLID
             its multiplier, phase, normalisation, test statistic, threshold and exploration policy.
-        pulls: also record there how often each arm has been pulled in each context so far: the column `pulls` of
+        pulls: also record how often each arm has been pulled in each context up to each checkpoint: the column `pulls`
+            of
             `results.diagnostics`, a list of counts for each context.
         device: `gpu` plays all runs together on a GPU, with the same kernels and the same random numbers: run r is
             the same on CPU and GPU (docs/gpu.md). For millions of runs see `summarise`.
         first_run: the number of the first run; with `runs=1` it plays a single run again.
-        tell_noise: whether the policies are told σ. Those that plan over a table of contexts need it; the others
-            estimate it from the rewards if they are not.
+        tell_noise: whether the policies are told σ. Policies that plan over a table of contexts need it; the others
+            estimate it from the rewards if they are not told.
         record: `"decisions"` writes every decision on a stream to the Parquet file `record_to` (docs/streams.md has
             its columns); or `sb.streams.Record(path, probabilities=True, features=True)`, for more of them.
-        record_to: a new file.
+        record_to: path of the file, which must not exist yet.
 
     Example:
         >>> import solid_bandits as sb
@@ -86,7 +89,7 @@ def simulate(
         >>> final = results.final()
     """
     kept = make_record(record, record_to)
-    # The plan gives policies their labels, makes policies of plain objects, and takes the horizon of a finite stream.
+    # The plan labels the policies, wraps plain objects as policies, and takes the horizon of a finite stream.
     given: Any = (
         problem,
         policies,
@@ -109,7 +112,7 @@ def simulate(
 def simulate_plan(
     plan: Plan, jobs: int | None, progress: Progress, extras: tuple[Extra, ...] = ()
 ) -> Results:
-    """Play a plan into memory; who wants to know how it goes is told all of it. Extras come into the manifest."""
+    """Play a plan into memory, reporting to `progress`. The results of extras go into the manifest."""
     workers = workers_for(plan, jobs)
     started, clock, memory = datetime.now(UTC), time.perf_counter(), Memory()
     shared = (

@@ -18,13 +18,14 @@ from solid_bandits.simulation.playing import Game, Progress, Sink, device_name, 
 from solid_bandits.simulation.summary import PolicySummary, Summary
 
 WORST = 2000
-"""Runs of each policy that are kept by number: with a million runs, twice as many as lie beyond the 99.9% quantile."""
+"""Number of worst runs of each policy that are kept; of a million runs, twice as many as lie beyond the 99.9%
+quantile."""
 
 
 class Sums(Sink):
-    """A sink that takes in a policy's blocks in their order, so that equal plans give equal summaries.
+    """A sink that adds up a policy's blocks in order, so that equal plans give equal summaries.
 
-    With a file, what is taken in is written there each time, and found there again.
+    With a file, the sums are written there after each block, and read from there at the start.
     """
 
     def __init__(self, plan: Plan, worst: int, path: Path | None) -> None:
@@ -40,7 +41,7 @@ class Sums(Sink):
         )
 
     def open(self) -> set[Block | str]:
-        """Take up what a file holds of the same plan."""
+        """Load the sums that a file holds for the same plan."""
         if self.path is None or not self.path.exists():
             return set()
         found = Summary.load(self.path)
@@ -61,8 +62,8 @@ class Sums(Sink):
         return done
 
     def keep(self, task: Block | str, outcome: BlockResult) -> None:
-        """Take in a block, once those before it are in."""
-        assert isinstance(task, Block)  # a game that is summed up has no extras
+        """Add a block to the sums, once all blocks before it are in."""
+        assert isinstance(task, Block)  # a summarised game has no extras
         self.waiting[task] = outcome
         left, summary = self.left[task.policy], self.summary.policies[task.policy]
         while left and left[0] in self.waiting:
@@ -99,14 +100,15 @@ def summarise(
         policies: as in `simulate`.
         horizon: n, the number of steps; the policies are told.
         runs: independent repetitions.
-        seed: of everything random.
+        seed: seed of all random numbers.
         device: `cpu`, or `gpu`: the same kernels, thousands of runs at a time (docs/gpu.md).
-        jobs: processes on the CPU; None is one per core.
+        jobs: number of processes on the CPU; None uses one per core.
         progress: as in `simulate`.
-        worst: how many of the worst runs of each policy are kept by number; `simulate(..., runs=1, first_run=number)`
-            plays one again.
-        path: a file that is written after each finished block of runs; called again after an interruption, with the
-            same arguments, it goes on from there.
+        worst: number of worst runs of each policy that are kept; `simulate(..., runs=1, first_run=number)` plays one
+            of them again.
+        path: a file that is written after each finished block of runs; if the call is repeated after an interruption
+            with
+            the same arguments, it continues from there.
         tell_noise: whether the policies are told σ, as in `simulate`.
 
     Example:
@@ -131,7 +133,7 @@ def summarise(
 def summarise_plan(
     plan: Plan, jobs: int | None, progress: Progress, worst: int, path: str | os.PathLike[str] | None
 ) -> Summary:
-    """Play a plan and sum it up; who wants to know how it goes is told all of it."""
+    """Play a plan and return its summary, reporting to `progress`."""
     sums = Sums(plan, worst, None if path is None else Path(path))
     play([Game(plan, sums)], workers_for(plan, jobs), progress)
     return sums.summary

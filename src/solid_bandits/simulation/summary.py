@@ -20,7 +20,7 @@ SHARES = (0.5, 0.95, 0.99, 0.999)
 
 
 class PolicySummary(Content, omit_defaults=False):
-    """The runs of one policy, summed up at every checkpoint."""
+    """Summary of the runs of one policy at every checkpoint."""
 
     steps: Ints
     regret: Moments
@@ -28,9 +28,9 @@ class PolicySummary(Content, omit_defaults=False):
     sketches: list[Sketch]
     """Sketches of the regret, one for each checkpoint."""
     worst: list[tuple[float, Count]]
-    """Regret at the end and number of the runs with most of it, the worst first."""
+    """Final regret and number of the runs with the largest regret, worst first."""
     seconds: NotNegative = 0.0
-    """Seconds of CPU or GPU."""
+    """CPU or GPU seconds."""
 
     def __post_init__(self) -> None:
         moments = [self.regret, self.explored]
@@ -57,7 +57,7 @@ class PolicySummary(Content, omit_defaults=False):
         return self.regret.count
 
     def add(self, first: int, regret: Floats, explored: Ints, seconds: float, keep: int) -> None:
-        """Take in runs `first`, `first + 1`, ..., shape (runs, checkpoints), and keep so many of the worst."""
+        """Add runs `first`, `first + 1`, ..., shape (runs, checkpoints), and keep at most `keep` of the worst."""
         self.regret.add(regret)
         self.explored.add(np.asarray(explored, dtype=np.float64))
         for sketch, column in zip(self.sketches, regret.T, strict=True):
@@ -69,7 +69,7 @@ class PolicySummary(Content, omit_defaults=False):
         self.seconds += seconds
 
     def quantile(self, of: float, place: int = -1, level: float = CONFIDENCE) -> Estimate:
-        """Return a quantile of the regret at a checkpoint, with its interval; exact among the worst runs at the end."""
+        """Return a quantile of the regret at a checkpoint with its interval; exact among the worst runs at the end."""
         if not self.runs:
             return UNKNOWN
         found = self.sketches[place].quantile(of, level)
@@ -82,8 +82,8 @@ class PolicySummary(Content, omit_defaults=False):
 class Summary(Content, omit_defaults=False):
     """The result of `summarise`: for each policy the mean regret, its quantiles and its worst runs.
 
-    Every interval is at 95% unless `confidence` says otherwise. Quantiles come from counts in bins that are 1.6% wide
-    at most, and are exact among the worst runs; their intervals hold whatever the distribution of the regret is.
+    Intervals are at 95% unless `confidence` says otherwise. Quantiles come from counts in bins that are at most 1.6%
+    wide, and are exact among the worst runs; their intervals hold whatever the distribution of the regret is.
 
     Example:
         >>> import solid_bandits as sb
@@ -93,19 +93,19 @@ class Summary(Content, omit_defaults=False):
     """
 
     configuration: Plain
-    """The arguments of `summarise`."""
+    """Arguments of `summarise`."""
     device: str
-    """The name of the device that played it."""
+    """Name of the device that played the runs."""
     policies: dict[str, PolicySummary]
     format: int = FORMAT
-    """The format of the file."""
+    """Format number of the file."""
 
     def __post_init__(self) -> None:
         if self.format != FORMAT:
             raise ValueError(f"format must be {FORMAT}, got {self.format}")
 
     def table(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """Return mean regret at each checkpoint: policy, step, mean, low, high (Student's interval), std, explored, runs."""
+        """Return the mean regret at each checkpoint with Student's interval, its std, exploring rounds and runs."""
         frames = [
             pl.DataFrame(
                 {
@@ -123,7 +123,7 @@ class Summary(Content, omit_defaults=False):
         return table.select("policy", "step", "mean", "low", "high", "std", "explored", "runs")
 
     def quantiles(self, shares: tuple[float, ...] = SHARES, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """Return quantiles of the regret at the end: policy, share, regret, low, high; null where runs are too few."""
+        """Return quantiles of the final regret: policy, share, regret, low, high; null where there are too few runs."""
         level = checks.number("confidence", confidence, above=0, below=1)
         if not isinstance(shares, Iterable):
             raise checks.ArgumentError("shares", f"must be a list of numbers, got {checks.short(shares)}")
@@ -140,7 +140,7 @@ class Summary(Content, omit_defaults=False):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def final(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """One row per policy: mean regret at the end with its interval, deviation, quantiles and the worst run."""
+        """Return one row per policy: final mean regret with its interval, deviation, quantiles and the worst run."""
         last = last_step(self.table(confidence))
         columns = [
             pl.Series(f"q{of * 100:g}", [one.quantile(of).value for one in self.policies.values()])
@@ -151,7 +151,7 @@ class Summary(Content, omit_defaults=False):
 
     @property
     def worst(self) -> pl.DataFrame:
-        """The worst runs, so that any can be played again: policy, run, regret."""
+        """Return the worst runs, so that each can be played again: policy, run, regret."""
         rows = [
             {"policy": label, "run": run, "regret": regret}
             for label, one in self.policies.items()
@@ -160,14 +160,14 @@ class Summary(Content, omit_defaults=False):
         return pl.DataFrame(rows, schema={"policy": pl.String, "run": pl.Int64, "regret": pl.Float64})
 
     def survival(self, policy: str) -> pl.DataFrame:
-        """Share of the runs whose regret at the end is at least so large: regret, share."""
+        """Return the share of the runs whose final regret is at least each value: regret, share."""
         edges, above = self._sketch(policy).survival()
         return pl.DataFrame({"regret": edges, "share": above})
 
     def share_above(self, policy: str, regret: float, confidence: float = CONFIDENCE) -> Estimate:
-        """Share of the runs with more regret than this at the end, with Clopper and Pearson's interval.
+        """Return the share of the runs whose final regret exceeds `regret`, with Clopper and Pearson's interval.
 
-        Counted from the first bin that lies above `regret` as a whole: at most 1.6% above it.
+        Runs are counted from the first bin that lies entirely above `regret`, at most 1.6% above it.
         """
         sketch = self._sketch(policy)
         regret = checks.number("regret", regret)
@@ -180,16 +180,16 @@ class Summary(Content, omit_defaults=False):
         return share(hits, sketch.size, checks.number("confidence", confidence, above=0, below=1))
 
     def _sketch(self, policy: str) -> Sketch:
-        """Return the sketch of a policy's regret at the end."""
+        """Return the sketch of a policy's final regret."""
         return self.policies[checks.choice("policy", policy, self.policies)].sketches[-1]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as one JSON file, whole or not at all."""
+        """Write the summary as one JSON file, completely or not at all."""
         files.write_json(files.path_of("path", path), self, indent=0)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Summary":
-        """Read what `save` wrote; a ValueError if it is anything else."""
+        """Read a file that `save` wrote; raise a ValueError if it is anything else."""
         try:
             return convert(decode(files.read_bytes(files.path_of("path", path))), cls)
         except (OSError, ValueError) as error:

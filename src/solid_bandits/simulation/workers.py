@@ -1,7 +1,7 @@
-"""Workers, which do tasks: processes of this machine, or a Dask cluster. Results come in any order.
+"""Workers for tasks: processes of this machine, or a Dask cluster. Results come in any order.
 
-A task is a function and its arguments; what it returns must not depend on where it runs. A worker that dies takes its
-task with it: the task is given to another.
+A task is a function and its arguments; its result must not depend on where it runs. If a worker dies, its task is
+given to another.
 """
 
 import ctypes
@@ -26,16 +26,16 @@ from solid_bandits._internal.sources import package_hash
 from solid_bandits._internal.types import Plain
 
 MOST_DEATHS = 3
-"""After so many deaths of workers in a row without a finished task, the tasks are suspected."""
+"""Number of consecutive deaths of workers, without a finished task between them, after which the tasks are blamed."""
 
-# Runs are what is played in parallel; threads of linear algebra below them would fight for the same cores.
+# Runs are played in parallel; threads of linear algebra inside them would compete for the same cores.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
 
 
 class Task(NamedTuple):
-    """Something to do."""
+    """A task: a function with its arguments, and the key that its result is returned with."""
 
     key: Any
     function: Callable[..., Any]
@@ -47,18 +47,18 @@ class WorkersLostError(RuntimeError):
 
 
 class Processes:
-    """Processes of this machine, one per core unless `jobs` says otherwise; a single one is this process itself."""
+    """Processes of this machine, one per core unless `jobs` says otherwise; with one job, this process itself."""
 
     share_compiled_code = True
-    """Whether what one of them compiles, the others load."""
+    """Whether code that one worker compiles can be loaded by the others."""
 
     def __init__(self, jobs: int | None = None) -> None:
         self.count = _cores() if jobs is None else checks.integer("jobs", jobs, least=1)
 
     def do(self, tasks: Sequence[Task]) -> Generator[tuple[Any, Any]]:
-        """Do the tasks, and yield key and returned value of each when it is done.
+        """Do the tasks, and yield the key and returned value of each when it is done.
 
-        After the death of a worker, what was not finished is done by new ones.
+        After the death of a worker, unfinished tasks are done by new workers.
         """
         if self.count == 1 or len(tasks) == 1:
             for task in tasks:
@@ -66,7 +66,7 @@ class Processes:
             return
         from joblib.externals.loky.process_executor import BrokenProcessPool
 
-        folder()  # warns here, once, if compiled code cannot be kept: workers are told
+        folder()  # warns here, once, if compiled code cannot be kept; workers stay silent
         left = {task.key: task for task in tasks}
         deaths = 0
         while left:
@@ -82,10 +82,11 @@ class Processes:
                     ) from None
 
     def _attempt(self, left: dict[Any, Task]) -> Iterator[tuple[Any, Any]]:
-        """Do the tasks of `left` and take out what is done, until all are or a worker dies."""
+        """Do the tasks of `left`, removing each when it is done, until none is left or a worker dies."""
         from joblib.externals.loky import get_reusable_executor
 
-        # A worker's parent is, to the kernel, the thread that started it: only the main one lasts as long as we do.
+        # The kernel regards the thread that started a worker as its parent; only the main thread lasts as long as the
+        # process.
         lasting = threading.current_thread() is threading.main_thread()
         executor = get_reusable_executor(
             self.count,
@@ -103,35 +104,35 @@ class Processes:
 
         finished = False
         try:
-            # No more than the workers are soon to take: an executor with a long queue cannot be ended at once.
-            # Ctrl-C waits while processes start: they inherit this, and would die of it with a traceback each.
+            # Submit no more than the workers will take soon, because an executor with a long queue cannot be stopped at
+            # once. Ctrl-C is deferred while processes start: they would inherit it and each die with a traceback.
             with handled(signal.SIG_IGN, signal.SIGINT):
                 submit(2 * self.count)
             while futures:
                 done, _ = wait(futures, return_when=FIRST_COMPLETED)
-                # What was finished before a worker died is taken first: it need not be done again.
+                # Results finished before a worker died are taken first, so that they need not be computed again.
                 for future in sorted(done, key=lambda one: one.exception() is not None):
                     result = future.result()
                     key = futures.pop(future)
                     del left[key]
                     yield key, result
-                    submit(1)  # may find that a worker has died; what was finished is with the caller by now
+                    submit(1)  # may find that a worker has died; finished results have been yielded by now
             finished = True
         finally:
-            if not finished:  # an error, an interrupt, or a caller that wants no more
+            if not finished:  # an error, an interrupt, or a caller that stopped early
                 _forget_waiting(executor)
                 executor.shutdown(wait=True, kill_workers=True)
 
 
 def _cores() -> int:
-    """Return the cores that this process may use."""
+    """Return the number of cores that this process may use."""
     from joblib import cpu_count
 
     return int(cpu_count())
 
 
 def _forget_waiting(executor: Any) -> None:
-    """Take back what no worker has been given: loky's thread would give it up, then look for it, and die of that."""
+    """Cancel queued items before shutdown; otherwise loky's thread drops them, looks for them, and dies of that."""
     with suppress(AttributeError, queue.Empty):
         while True:
             executor._work_ids.get_nowait()
@@ -144,7 +145,7 @@ def _begin(parent: int, lasting: bool, family_name: str, warned: bool) -> None:
         _die_with_the_parent()
     if os.getppid() != parent:
         os._exit(1)
-    # Ctrl-C reaches every process of the terminal: one message, not one traceback each.
+    # Ctrl-C reaches every process of the terminal; one message is enough, without one traceback per process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def end_with_the_parent() -> None:
@@ -152,20 +153,20 @@ def _begin(parent: int, lasting: bool, family_name: str, warned: bool) -> None:
             time.sleep(1.0)
         os._exit(1)
 
-    # A parent that is killed cannot tell its workers; without this they would go on for nobody. Compiled code does
-    # not let a thread run before it is through: hence the kernel, where it can be asked.
+    # A parent that is killed cannot stop its workers, and without this they would run on for nobody. Compiled code
+    # blocks other threads until it returns, so the kernel is used where it offers this.
     threading.Thread(target=end_with_the_parent, daemon=True).start()
 
 
 def _die_with_the_parent() -> None:
-    """Have the kernel kill this process when its parent ends, on systems where it does that."""
+    """Ask the kernel to kill this process when its parent ends, on systems that can."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 class DaskCluster:
-    """The workers of a running Dask cluster, which have the same version of this package installed.
+    """The workers of a running Dask cluster on which the same version of this package is installed.
 
     Args:
         address: HOST:PORT of the cluster's scheduler.
@@ -198,14 +199,14 @@ class DaskCluster:
             )
         try:
             self._client.run(_alike, identity())
-        except Exception as error:  # whatever a worker without this package raises
+        except Exception as error:  # a worker without this package may raise anything
             raise ValueError(
                 f"a worker at {address!r} cannot do the work ({first_line(error)}); "
                 "install the same versions on all machines"
             ) from None
 
     def do(self, tasks: Sequence[Task]) -> Generator[tuple[Any, Any]]:
-        """Do the tasks, as `Processes` does; the scheduler gives those of a dead worker to another."""
+        """Do the tasks, as `Processes` does; the scheduler reassigns those of a dead worker."""
         distributed: Any = import_module("distributed")
         here = identity()
         futures = {
@@ -226,7 +227,7 @@ class DaskCluster:
                 self._client.cancel(list(futures), force=True)
 
     def close(self) -> None:
-        """Leave the cluster; it goes on running."""
+        """Disconnect from the cluster, which keeps running."""
         self._client.close()
 
 
@@ -234,19 +235,21 @@ Workers = Processes | DaskCluster
 
 
 def identity() -> Plain:
-    """Return what must be the same on all machines of an experiment: results are compared to the last bit."""
+    """Return the versions that must agree on all machines of an experiment, since results are compared to the last
+    bit.
+    """
     from importlib.metadata import version
 
     return {"code": package_hash()[:16], **{name: version(name) for name in ("numpy", "numba")}}
 
 
 def _alike(here: Plain) -> None:
-    """Raise an error unless this worker has the same code and versions as the one who asks."""
+    """Raise an error unless this worker has the same code and versions as the caller."""
     if identity() != here:
         raise WorkersLostError(f"it has {identity()}, the command has {here}")
 
 
 def _do_alike(here: Plain, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Do a task on a worker that may have joined the cluster after the others were asked."""
+    """Do a task on a worker that may have joined the cluster after the check of the others."""
     _alike(here)
     return function(*arguments)

@@ -1,4 +1,4 @@
-"""Estimates with their intervals, and the numbers per run that they are taken of. Tables in, numbers out.
+"""Estimates with their intervals, and the per-run numbers that they are computed from. Tables in, numbers out.
 
-Nothing here plays, prints or compiles: experiments judge with it and reports show it.
+Nothing here plays, prints or compiles: experiments use it for judging, and reports for showing.
 """

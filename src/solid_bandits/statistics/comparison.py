@@ -1,4 +1,4 @@
-"""Two policies compared run by run."""
+"""Comparison of two policies, run by run."""
 
 from dataclasses import dataclass
 
@@ -15,17 +15,17 @@ MEASURES = ("regret", "reward", "ridge_regret", "explored")
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The difference between two policies at the last step, run by run.
+    """Difference between two policies at the last step, run by run.
 
-    Run r of both saw the same contexts and the same noise, so the difference within a run is free of what the runs have
-    in common, and its interval is narrower than two separate intervals suggest.
+    Run r of both saw the same contexts and the same noise, so the difference within a run is free of whatever the runs
+    have in common, and its interval is narrower than two separate intervals suggest.
 
     Args:
         first: a policy.
         second: the other one.
-        measure: what is compared: a column of the results, such as regret.
+        measure: the measure that is compared: a column of the results, such as regret.
         step: the last step.
-        differences: run, difference: first - second in that run.
+        differences: table with columns run and difference, which is first - second in that run.
         difference: their mean, with Student's interval; no interval with a single run.
         confidence: the level of the interval.
 
@@ -41,12 +41,12 @@ class Comparison:
 
     @property
     def runs(self) -> int:
-        """Pairs of runs."""
+        """Number of pairs of runs."""
         return self.differences.height
 
     @property
     def better(self) -> str | None:
-        """The policy that the interval says is better; None where it does not tell them apart."""
+        """The better policy according to the interval; None if the interval does not tell them apart."""
         low, high = self.difference.low, self.difference.high
         if low is None or high is None or low <= 0 <= high:
             return None

@@ -25,4 +25,4 @@ class Estimate(NamedTuple):
 
 
 UNKNOWN = Estimate(None)
-"""An estimate that the results do not allow."""
+"""Estimate for results that do not allow one."""

@@ -9,7 +9,7 @@ from solid_bandits._internal.types import Floats
 from solid_bandits.statistics.estimate import UNKNOWN, Estimate
 
 CONFIDENCE = 0.95
-"""The level of every interval that is only shown."""
+"""Confidence level of every interval that is only displayed."""
 
 
 def student_quantile(freedom: float, level: float) -> float:
@@ -18,7 +18,7 @@ def student_quantile(freedom: float, level: float) -> float:
 
 
 def student(values: Floats, level: float = CONFIDENCE) -> Estimate:
-    """Return mean with Student's interval; a point where all values are equal, unknown for one value."""
+    """Return the mean with Student's interval; a point where all values are equal, unknown for a single value."""
     count = len(values)
     mean = float(values.mean())
     if count < 2:
@@ -35,7 +35,7 @@ def welch(last: Floats, first: Floats, level: float = CONFIDENCE) -> Estimate:
     variance = sum(part for part, _ in parts)
     if variance == 0:
         return Estimate(difference, difference, difference)
-    # As shares of the variance, whose squares do not underflow.
+    # The variances are divided by the total, so that their squares do not underflow.
     freedom = 1 / sum((part / variance) ** 2 / freedom for part, freedom in parts)
     return _around(difference, variance, freedom, level)
 
@@ -43,8 +43,8 @@ def welch(last: Floats, first: Floats, level: float = CONFIDENCE) -> Estimate:
 def ratio(above: Floats, below: Floats, level: float = CONFIDENCE) -> Estimate:
     """Return mean of `above` / mean of `below`, paired, with Fieller's interval.
 
-    The interval is the r that a Student test of mean(above - r below) = 0 does not reject; unknown where that is no
-    interval, `below` being too near 0.
+    The interval consists of every r for which a Student test does not reject mean(above - r below) = 0; it is unknown
+    where that set is not an interval because `below` is too near 0.
     """
     count = len(above)
     if count > 1 and np.array_equal(above, below):
@@ -56,8 +56,8 @@ def ratio(above: Floats, below: Floats, level: float = CONFIDENCE) -> Estimate:
     if count < 2:
         return Estimate(value)
     scale = student_quantile(count - 1, level) ** 2 / count
-    # In units of the two means, so that neither small nor large ones lose digits; r / value solves
-    # a r² - 2 b r + c <= 0. Where the upper mean is 0, its unit is the lower one's.
+    # In units of the two means, so that neither small nor large ones lose digits; r / value solves a r² - 2 b r + c <=
+    # 0. Where the upper mean is 0, the lower mean is its unit.
     unit = top if top != 0 else bottom
     cov = np.cov(above / unit, below / bottom)
     a = 1 - scale * cov[1, 1]
@@ -71,7 +71,7 @@ def ratio(above: Floats, below: Floats, level: float = CONFIDENCE) -> Estimate:
 
 
 def share(hits: int, count: int, level: float = CONFIDENCE) -> Estimate:
-    """Share of hits with the Clopper-Pearson interval."""
+    """Return the share of hits with the Clopper-Pearson interval."""
     tail = (1 - level) / 2
     low = float(betaincinv(hits, count - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, count - hits, 1 - tail)) if hits < count else 1.0

@@ -1,4 +1,4 @@
-"""Measures of a policy at the end of its runs: means with intervals, the tail, exploring, time."""
+"""Final measures of a policy: means with intervals, the tail, exploration, time."""
 
 import math
 from dataclasses import dataclass
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measures:
-    """A policy at the last step; means over runs have 95% Student intervals.
+    """Measures of a policy at the last step; means over runs have 95% Student intervals.
 
     Args:
         policy: its label.
-        runs: how many there are.
+        runs: number of runs.
         regret: final regret.
-        difference: final regret - that of the reference in the same run; None for the reference itself and where
-            the reference was not played.
-        slope: regret per unit of log t over the last decade of the run; None where there is but one checkpoint.
-        median: the middle run's final regret.
-        worst: the largest final regret.
-        exploring: share of the rounds that explored.
-        seconds: CPU time of all runs; None where it was not taken.
+        difference: final regret minus that of the reference in the same run; None for the reference itself and where
+            the
+            reference was not played.
+        slope: regret per unit of log t over the last decade of the run; None where there is only one checkpoint.
+        median: median of the final regret over runs.
+        worst: largest final regret of a run.
+        exploring: share of exploring rounds.
+        seconds: CPU time of all runs; None where it was not measured.
         step_seconds: CPU time per step.
 
     """
@@ -47,7 +48,7 @@ class Measures:
 
 
 def measures(results: "Results", reference: str) -> list[Measures]:
-    """Return every policy that has runs, in order of mean final regret."""
+    """Return the measures of every policy that has runs, in order of mean final regret."""
     runs = {
         str(label): rows
         for (label,), rows in last_step(results.table).group_by("policy", maintain_order=True)

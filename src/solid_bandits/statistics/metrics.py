@@ -1,4 +1,4 @@
-"""Numbers per run that claims are judged by and reports show."""
+"""Per-run metrics that claims are judged by and reports show."""
 
 import math
 from collections.abc import Callable
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from solid_bandits.simulation.results import Results
 
 LINEAR_RATE = 0.8
-"""A run's regret is linear if its rate in the last two quarters is at least this share of its mean rate.
+"""Least ratio of a run's rate in each of the last two quarters to its mean rate for its regret to count as linear.
 
-Linear regret from the start gives 1 in both, logarithmic regret about 0.1, √t 0.64 and 0.54. Both quarters
-are asked for since a run with hardly any regret may owe most of it to a single late pull.
+Linear regret from the start gives 1 in both, logarithmic regret about 0.1, √t 0.64 and 0.54. Both quarters must
+qualify because a run with hardly any regret may owe most of it to a single late pull.
 """
 
 
 TRIALS = 10
-"""Pulls of an arm after which it has been tried in earnest."""
+"""Number of pulls after which an arm counts as properly tried."""
 
 
 class Metric(NamedTuple):
-    """A number per run: in words, and as read for a policy at a share of the horizon; None if not there."""
+    """A per-run number: its description, and the function that computes it for a policy at a share of the horizon."""
 
     words: str
     values: Callable[..., Floats | None]
-    """A function of (results, policy, share of the horizon) and, where it is of an arm, (context, arm)."""
+    """Function of (results, policy, share of the horizon) and, for a metric of one arm, (context, arm)."""
     of_arm: bool = False
 
 
@@ -58,7 +58,7 @@ def _reading(table: pl.DataFrame | None, column: str, policy: str, target: float
 
 
 def _column(column: str, of_diagnostics: bool = False) -> Callable[["Results", str, float], Floats | None]:
-    """Return the metric that is a column of the table, or of the diagnostics, as it stands."""
+    """Return the metric that reads a column of the table, or of the diagnostics, unchanged."""
 
     def values(results: "Results", policy: str, at: float) -> Floats | None:
         table = results.diagnostics if of_diagnostics else results.table
@@ -69,7 +69,7 @@ def _column(column: str, of_diagnostics: bool = False) -> Callable[["Results", s
 
 
 def slope(results: "Results", policy: str, at: float) -> Floats | None:
-    """Return growth of regret per unit of log t over the last decade before a share `at` of the horizon."""
+    """Return the growth of regret per unit of log t over the last decade before a share `at` of the horizon."""
     last = _reading(results.table, "regret", policy, at * results.horizon)
     if last is None:
         return None
@@ -107,13 +107,13 @@ def _distance_to_uniform(results: "Results", policy: str, at: float) -> Floats |
 
 
 def _from_uniform(omega: Floats) -> float:
-    # It sums to 1 in each context, so its sum is the number of contexts.
+    # The policy sums to 1 in each context, so its total is the number of contexts.
     contexts = round(float(omega.sum()))
     return 0.5 * float(np.abs(omega - contexts / len(omega)).sum()) / contexts
 
 
 def _pulls(results: "Results", policy: str, arm: tuple[int, int]) -> pl.DataFrame | None:
-    """Return the diagnostics with how often an arm of a context was pulled as the column `count`."""
+    """Return the diagnostics, with the pulls of an arm in a context as the column `count`."""
     table = results.diagnostics
     if table is None or "pulls" not in table.columns:
         return None
@@ -145,7 +145,7 @@ def _wait(results: "Results", policy: str, at: float, arm: tuple[int, int]) -> F
     if rows is None:
         return None
     rows = rows.filter(pl.col("step") <= at * results.horizon)
-    # The first checkpoint with so many pulls, or the last one there is.
+    # The first checkpoint with that many pulls, or the last checkpoint.
     waits = rows.group_by("run").agg(
         pl.col("step").filter(pl.col("count") >= TRIALS).min().fill_null(pl.col("step").max())
     )
@@ -169,12 +169,12 @@ METRICS: dict[str, Metric] = {
     "late share": Metric(
         "share of the regret that came in the second half of the time (0 for no regret) up to", _late_share
     ),
-    "pulls": Metric("pulls of the arm that is named up to", _pull_count, of_arm=True),
+    "pulls": Metric("pulls of the named arm up to", _pull_count, of_arm=True),
     "pull share": Metric(
-        "pulls of the arm that is named, as a share of all rounds, up to", _pull_share, of_arm=True
+        "pulls of the named arm, as a share of all rounds, up to", _pull_share, of_arm=True
     ),
     "wait": Metric(
-        f"rounds until the arm that is named had been pulled {TRIALS} times, as far as checkpoints tell, at most those "
+        f"rounds until the named arm had been pulled {TRIALS} times, as far as checkpoints tell, at most those "
         "up to",
         _wait,
         of_arm=True,

@@ -6,32 +6,34 @@ import polars as pl
 from solid_bandits.statistics.summary import last_step, summarise
 
 SHARES_AT = 30
-"""Stretches of time over which shares of arms are taken, at most."""
+"""Largest number of time stretches over which shares of arms are computed."""
 ARMS_SHOWN = 8
-"""Arms that are shown one by one; the others are one."""
+"""Number of arms shown individually; the others are pooled."""
 OTHER_ARMS = -1
-"""The number that stands for them."""
+"""Arm number that stands for the pooled arms."""
 BINS = 10
-"""Bins of predicted rewards."""
+"""Number of bins of predicted rewards."""
 
 
 def reward_rates(table: pl.DataFrame) -> pl.DataFrame:
-    """Return mean reward per round up to each checkpoint: policy, step, mean, low, high, runs."""
+    """Return the mean reward per round up to each checkpoint: policy, step, mean, low, high, runs."""
     rates = table.with_columns(rate=pl.col("reward") / pl.col("step"))
     return summarise(rates, "rate")
 
 
 def final_rewards(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the same at the last step, with mean regret against the ridge fit: policy, mean, low, high, ridge_regret."""
+    """Return the final mean reward per round and regret against the ridge fit: policy, mean, low, high,
+    ridge_regret.
+    """
     last = last_step(table)
     ridge = last.group_by("policy", maintain_order=True).agg(pl.col("ridge_regret").mean())
     return reward_rates(last).join(ridge, on="policy", maintain_order="left")
 
 
 def arm_shares(arms: pl.DataFrame) -> pl.DataFrame:
-    """Share of the pulls of each arm in each stretch of time: policy, step (its end), arm, share.
+    """Return each arm's share of the pulls in each stretch of time: policy, step (its end), arm, share.
 
-    The arms that are pulled most, over all policies, have their own numbers; the others together have `OTHER_ARMS`.
+    The arms pulled most, over all policies, keep their own numbers; the others are pooled as `OTHER_ARMS`.
     """
     if arms.height == 0:
         return pl.DataFrame(
@@ -61,10 +63,10 @@ def arm_shares(arms: pl.DataFrame) -> pl.DataFrame:
 
 
 def calibration(samples: pl.DataFrame) -> pl.DataFrame:
-    """Return predicted and received rewards in bins of the predicted ones, of the second half of the steps.
+    """Return predicted and received rewards of the second half of the steps, in bins of the predicted ones.
 
-    Bins hold about equally many rounds of a policy: policy, bin, predicted (mean), reward (mean), half_width (of a 95%
-    normal interval, rounds taken as independent), rounds.
+    Each bin holds about equally many rounds of a policy: policy, bin, predicted (mean), reward (mean), half_width (of a
+    95% normal interval, treating rounds as independent), rounds.
     """
     half = samples["step"].max()
     late = samples.filter(pl.col("step") > (half or 0) / 2)  # type: ignore[operator]  # steps are integers
@@ -85,7 +87,7 @@ def calibration(samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def calibration_errors(samples: pl.DataFrame) -> dict[str, float]:
-    """Return mean distance of received from predicted rewards over the bins, each by its rounds: 0 is calibrated."""
+    """Return the mean distance between received and predicted rewards, bins weighted by rounds; 0 is calibrated."""
     binned = calibration(samples)
     distance = (pl.col("predicted") - pl.col("reward")).abs()
     errors = binned.group_by("policy", maintain_order=True).agg(

@@ -1,8 +1,8 @@
-"""Mean, variance and quantiles of any number of numbers in little memory; batches are added in any order.
+"""Mean, variance and quantiles of any number of values in little memory; batches can be added in any order.
 
-Numbers >= 0 are counted in bins of nearly equal ratio. A bin holds the numbers of one power of two's `PARTS`-th part,
-so that a quantile is known up to 1 / PARTS of its value and two sketches add up to that of all their numbers. Bins are
-exact: scaling all numbers by a power of two shifts them.
+Numbers >= 0 are counted in bins of nearly equal ratio: each power of two is divided into `PARTS` bins. So a quantile
+is known up to 1 / PARTS of its value, and adding two sketches gives the sketch of all their numbers. Bin edges are
+exact: scaling all numbers by a power of two shifts the bins.
 """
 
 from collections.abc import Callable
@@ -17,16 +17,16 @@ from solid_bandits.statistics.estimate import Estimate
 from solid_bandits.statistics.intervals import CONFIDENCE
 
 PARTS = 64
-"""Bins to a power of two: the largest is 1.6% wide."""
+"""Number of bins per power of two; the widest bin spans 1.6%."""
 
 
 class Moments(Content):
-    """Count, mean and sum of squared deviations of the columns of all batches so far."""
+    """Count, mean and sum of squared deviations of each column over all batches so far."""
 
     count: Count
     mean: Floats
     squares: Floats
-    """Σ (x - mean)²."""
+    """Σ (x - mean)² of each column."""
 
     @classmethod
     def none(cls, columns: int) -> "Moments":
@@ -34,7 +34,7 @@ class Moments(Content):
         return cls(0, np.zeros(columns), np.zeros(columns))
 
     def add(self, batch: Floats) -> None:
-        """Take in a batch, shape (numbers, columns), by the formula of Chan, Golub and LeVeque (1979)."""
+        """Add a batch, shape (numbers, columns), by the formula of Chan, Golub and LeVeque (1979)."""
         count = len(batch)
         mean = batch.mean(axis=0)
         squares = ((batch - mean) ** 2).sum(axis=0)
@@ -46,25 +46,25 @@ class Moments(Content):
 
     @property
     def variance(self) -> Floats:
-        """With count - 1 below; not a number where there are fewer than two."""
+        """The variance with divisor count - 1; NaN for fewer than two numbers."""
         return self.squares / (self.count - 1) if self.count > 1 else np.full_like(self.mean, np.nan)
 
 
 class Sketch(Content, omit_defaults=False):
-    """Counts of the numbers that are 0 and of those in each bin."""
+    """Counts of zeros and of the numbers in each bin."""
 
     zeros: Count = 0
     first: Integer = 0
-    """The number of the first bin that is kept."""
+    """Index of the first stored bin."""
     counts: Ints = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def size(self) -> int:
-        """The number of numbers counted."""
+        """How many numbers have been counted."""
         return self.zeros + int(self.counts.sum())
 
     def add(self, values: Floats) -> None:
-        """Count numbers, all of them finite and >= 0."""
+        """Count numbers, all of which must be finite and >= 0."""
         if not (np.isfinite(values).all() and (values >= 0).all()):
             raise ValueError("values must be finite and >= 0")
         positive = values[values > 0]
@@ -83,7 +83,7 @@ class Sketch(Content, omit_defaults=False):
             self.first -= below
 
     def ranked(self, rank: int) -> tuple[float, float]:
-        """Between what bounds the number lies that has `rank` numbers at or below it, itself included."""
+        """Return bounds on the number of this rank, that is, with `rank` numbers at or below it, itself included."""
         if not 1 <= rank <= self.size:
             raise ValueError(f"rank must be from 1 to {self.size}, got {rank}")
         if rank <= self.zeros:
@@ -92,10 +92,10 @@ class Sketch(Content, omit_defaults=False):
         return edge(self.first + place), edge(self.first + place + 1)
 
     def quantile(self, share: float, level: float = CONFIDENCE) -> Estimate:
-        """Return the smallest number with at least this share at or below it, with an interval of the distribution's quantile.
+        """Return the smallest number with at least this share at or below it, and an interval for the true quantile.
 
-        The interval is that of the order statistics whose ranks the binomial distribution allows, out to the edges of
-        their bins: it holds whatever the distribution is. Unknown on a side that the numbers are too few for.
+        The interval is that of the order statistics whose ranks the binomial distribution allows, extended to the edges
+        of their bins, so it holds for every distribution. A side is unknown where there are too few numbers for it.
         """
         rank = max(int(np.ceil(share * self.size - 1e-9)), 1)
         low, high = quantile_ranks(share, self.size, level)
@@ -106,14 +106,14 @@ class Sketch(Content, omit_defaults=False):
         )
 
     def survival(self) -> tuple[Floats, Floats]:
-        """Return the edges of the bins from the first that has a number on, and the share of the numbers at or above each."""
+        """Return bin edges, starting at the first bin with a number, and the share of the numbers at or above each."""
         edges = np.array([edge(self.first + place) for place in range(len(self.counts) + 1)])
         above = np.concatenate([np.cumsum(self.counts[::-1])[::-1], [0]])
         return edges, above / max(self.size, 1)
 
 
 def bin_of(values: Floats) -> Ints:
-    """Return the bin of each number > 0: PARTS to a power of two, equally wide within it."""
+    """Return the bin of each number > 0; there are PARTS equally wide bins per power of two."""
     mantissa, exponent = np.frexp(values)  # value = mantissa 2^exponent, mantissa in [½, 1)
     return exponent.astype(np.int64) * PARTS + np.floor((2.0 * mantissa - 1.0) * PARTS).astype(np.int64)
 
@@ -125,8 +125,10 @@ def edge(place: int) -> float:
 
 
 def quantile_ranks(share: float, count: int, level: float) -> tuple[int, int]:
-    """Return ranks L and H such that the distribution's quantile lies between the L-th and the H-th number, with confidence
-    at least `level`: P(Bin(n, share) >= L) and P(Bin(n, share) < H) are at least 1 - (1 - level) / 2 each.
+    """Return ranks L and H such that the true quantile lies between the L-th and the H-th number with confidence
+    `level`.
+
+    Both P(Bin(n, share) >= L) and P(Bin(n, share) < H) are at least 1 - (1 - level) / 2.
     """
     tail = (1.0 - level) / 2.0
     # P(Bin >= k) = I_share(k, n - k + 1), decreasing in k.
@@ -140,7 +142,9 @@ def _at_least(rank: int, share: float, count: int) -> float:
 
 
 def _largest(holds: Callable[[int], bool], count: int) -> int:
-    """Return the largest rank from 0 to `count` for which it holds; where it holds for one, it holds for all below."""
+    """Return the largest rank from 0 to `count` for which `holds` is true; it must hold for all ranks below such a
+    one.
+    """
     low, high = 0, count
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,6 +1,6 @@
 """Means over runs, with Student's intervals: at every checkpoint, at the last one, and paired with another policy.
 
-A table has one row per policy, run and checkpoint, with columns policy, run, step and the one that is summarised.
+A table has one row per policy, run and checkpoint, with columns policy, run, step and the one to summarise.
 """
 
 import polars as pl
@@ -10,7 +10,7 @@ from solid_bandits.statistics.intervals import CONFIDENCE, student_quantile
 
 
 def summarise(table: pl.DataFrame, column: str = "regret", confidence: float = CONFIDENCE) -> pl.DataFrame:
-    """Return mean of a column over runs at each checkpoint with its interval: policy, step, mean, low, high, runs.
+    """Return the mean of a column over runs at each checkpoint with its interval: policy, step, mean, low, high, runs.
 
     With a single run the interval is unknown: low and high are null.
     """
@@ -46,19 +46,21 @@ def final(table: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFrame:
 
 
 def paired_differences(table: pl.DataFrame, to: str) -> pl.DataFrame:
-    """Return final regret of each policy - that of `to`, run by run: policy, difference, difference_low, difference_high.
+    """Return each policy's final regret minus that of `to`, run by run, with Student's interval.
 
-    Run r of every policy sees the same contexts and the same noise, so the difference within a run is free of
-    what the runs have in common, and its interval is narrower than two separate intervals suggest. Each interval
-    stands alone: nothing corrects for the number of policies, nor for `to` having been chosen by its regret.
-    The interval is null with fewer than two common runs.
+    The columns are policy, difference, difference_low and difference_high. Run r of every policy sees the same contexts
+    and the same noise, so the difference within a run is free of whatever the runs have in common, and its interval is
+    narrower than two separate intervals suggest. Each interval stands alone: nothing corrects for the number of
+    policies, nor for `to` having been chosen by its regret. The interval is null with fewer than two common runs.
     """
     found = summarise(paired(last_step(table), to, "regret"), "difference")
     return found.select("policy", difference="mean", difference_low="low", difference_high="high")
 
 
 def paired(last: pl.DataFrame, to: str, column: str) -> pl.DataFrame:
-    """Return the rows of all policies but `to` with the `difference` of a column to that policy's in the same run."""
+    """Return the rows of all policies but `to`, with the `difference` of a column from that policy's in the same
+    run.
+    """
     reference = last.filter(pl.col("policy") == to).select("run", reference=column)
     others = last.filter(pl.col("policy") != to).join(reference, on="run", maintain_order="left")
     return others.with_columns(difference=pl.col(column).cast(pl.Float64) - pl.col("reference"))

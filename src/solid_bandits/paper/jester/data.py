@@ -1,4 +1,4 @@
-"""The Jester ratings on disk: where the file is, what is in it, and whether it is the published one."""
+"""The Jester ratings on disk: finding the file, reading it, and checking that it is the published one."""
 
 import hashlib
 import importlib
@@ -26,14 +26,14 @@ ADDRESSES = (
 )
 
 LARGEST = 100 * 2**20
-"""Bytes of a ratings file, packed or not; the published ones have a quarter of that."""
+"""Largest accepted size of a ratings file in bytes, packed or not; the published ones have a quarter of that."""
 
 _JOKES = 100
 _NOT_RATED = 9900  # 99.00 in the file
 
 
 class Published(NamedTuple):
-    """What tells the published ratings from any others, whatever the format of the file."""
+    """Properties that identify the published ratings, whatever the format of the file."""
 
     users: int
     digest: str
@@ -44,7 +44,7 @@ PUBLISHED = Published(24_983, "9e1208c052987ba526014f6ec55f9c758d30611604f23d3dc
 
 
 class Location(NamedTuple):
-    """A file of ratings, and whether it is ours to delete."""
+    """A file of ratings, and whether it is temporary and to be deleted after reading."""
 
     path: Path
     downloaded: bool
@@ -56,13 +56,13 @@ def extra(module: str) -> Any:
 
 
 def cache_folder() -> Path:
-    """Where downloads and fits are kept: the folder the environment names, or the platform's cache folder."""
+    """Return the folder of downloads and fits: the one the environment names, or the platform's cache folder."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named) if named else Path(extra("pooch").os_cache("solid-bandits"))
 
 
 def locate(source: str | os.PathLike[str] | None) -> Location:
-    """Return the file of ratings: `source`, or in the folder that SOLID_BANDITS_DATA names, or downloaded."""
+    """Return the file of ratings: `source`, one in the folder that SOLID_BANDITS_DATA names, or a download."""
     if source is not None:
         return Location(_inside("source", path_of("source", source)), downloaded=False)
     named = os.environ.get(DATA_VARIABLE)
@@ -93,8 +93,9 @@ def _download() -> Path:
     if target.is_file():
         return target
     pooch = extra("pooch")
-    # Pooch would propose the hash of whatever it got. Ours is of the ratings, and is checked when they are read: the
-    # publisher's archives hold Excel files, others hold the same ratings as CSV, and each was packed more than once.
+    # Pooch would record the hash of whatever it received. Our hash is of the ratings and is checked when they are read:
+    # the publisher's archives hold Excel files, others hold the same ratings as CSV, and each was packed more than
+    # once.
     pooch.get_logger().setLevel("WARNING")
     failures = []
     for address in ADDRESSES:
@@ -102,9 +103,9 @@ def _download() -> Path:
             path = Path(pooch.retrieve(address, known_hash=None, fname=target.name, path=folder))
             read(read_bytes(path, LARGEST), address)
             return path
-        except OSError as error:  # what `requests` raises is an OSError too
+        except OSError as error:  # the errors of `requests` are OSErrors too
             failures.append(f"{address} ({type(error).__name__})")
-        except ValueError as error:  # a page that says the file has moved, say
+        except ValueError as error:  # for instance, a page that says the file has moved
             target.unlink(missing_ok=True)
             failures.append(f"{address} ({error})")
     raise ValueError(
@@ -115,10 +116,10 @@ def _download() -> Path:
 
 
 def read(content: bytes, name: str) -> Ints:
-    """Return the published ratings in hundredths, shape (24983, 100), from the bytes of a CSV or Excel file or a zip of one.
+    """Return the published ratings in hundredths, shape (24983, 100), from the bytes of a CSV, Excel or zip file.
 
-    Anything else is a ValueError: a table of another shape, values that are no ratings, counts of rated jokes that do
-    not fit the rows, fewer users than were published, or numbers that differ from theirs.
+    Anything else is a ValueError: a table of another shape, values that are not ratings, counts of rated jokes that
+    contradict the rows, fewer users than were published, or numbers that differ from the published ones.
     """
     table = _table(content, name)
     if table.shape[1] != 1 + _JOKES:
@@ -167,15 +168,15 @@ def _misshapen(name: str, columns: int) -> ValueError:
 
 
 def _table(content: bytes, name: str) -> Floats:
-    """Return all numbers of the file, NaN where there is none."""
+    """Return all numbers of the file, with NaN where there is none."""
     if content.startswith(b"PK"):
         content = _unzipped(content, name)
     if content.startswith(b"\xd0\xcf\x11\xe0"):
         return _excel(content, name)
     columns = content[: content.find(b"\n") + 1 or None].count(b",") + 1
-    if columns > 10 * _JOKES:  # before a reader takes memory for each of them
+    if columns > 10 * _JOKES:  # before a reader allocates memory for each of them
         raise _misshapen(name, columns)
-    polars = importlib.import_module("polars")  # here, for a fast import of the package
+    polars = importlib.import_module("polars")  # imported here to keep the import of the package fast
     try:
         frame = polars.read_csv(
             io.BytesIO(content), has_header=False, infer_schema_length=None, truncate_ragged_lines=False
@@ -208,7 +209,7 @@ def _excel(content: bytes, name: str) -> Floats:
     try:
         sheet = xlrd.open_workbook(file_contents=content, logfile=io.StringIO()).sheet_by_index(0)
         return np.array([sheet.row_values(row) for row in range(sheet.nrows)], dtype=np.float64)
-    except Exception:  # the reader trips over broken files in many ways: struct.error, AssertionError, ...
+    except Exception:  # the reader fails on broken files in many ways: struct.error, AssertionError, ...
         raise ValueError(
             f"source {name!r} is not a whole Excel sheet of numbers; get the Jester ratings again"
         ) from None

@@ -1,4 +1,4 @@
-"""From Jester's ratings to features: the dense matrix, its factors, the network ("Real Dataset" in the appendix)."""
+"""Features from Jester's ratings: the dense matrix, its factors, the network ("Real Dataset" in the appendix)."""
 
 import math
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from solid_bandits._internal.wording import number
 from solid_bandits.core.problem import Problem
 from solid_bandits.paper.jester import data as data
 
-# The paper gives the noise, 0.5, but not the unit of rewards. Ratings over 10 are from -1 to 1; with ratings as they
-# are, from -10 to 10, there would be next to no noise.
+# The paper gives the noise, 0.5, but not the unit of rewards. Ratings over 10 are from -1 to 1; raw ratings, from -10
+# to 10, would leave next to no noise.
 _RATING_SCALE = 10.0
 _NOISE_STD = 0.5
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the fit depends on besides the ratings; the defaults are the paper's where it says."""
+    """Everything the fit depends on besides the ratings; the defaults are the paper's where it states them."""
 
     seed: int = 0
     jokes: int = 40
@@ -27,7 +27,8 @@ class Settings:
     hidden: int = 64
     train_share: float = 0.75
     epochs: int = 10
-    """Not in the paper. Ten, at scikit-learn's default step and batch, reach its R² of 0.95 on the held-out users."""
+    """Number of epochs; not in the paper. Ten, with scikit-learn's default step and batch, reach the paper's R² of 0.95
+    on the held-out users."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,20 +43,20 @@ class JesterModel:
     """
 
     jokes: Ints
-    """The jokes that are arms, as numbered by Jester from 1, shape (40,)."""
+    """The jokes that are arms, by Jester's numbers, which start at 1; shape (40,)."""
     user_factors: Floats
-    """Shape (19181, 36), each column of mean square 1."""
+    """Factors of the users, shape (19181, 36); each column has mean square 1."""
     joke_factors: Floats
-    """Shape (40, 36), each column of mean square 1."""
+    """Factors of the jokes, shape (40, 36); each column has mean square 1."""
     first_weights: Floats
-    """Of the first hidden layer, shape (72, 64): factors of the user, then of the joke."""
+    """Weights of the first hidden layer, shape (72, 64): for factors of the user, then of the joke."""
     first_bias: Floats
     second_weights: Floats
     second_bias: Floats
     theta: Floats
-    """θ*: the last layer's weights, then its bias, shape (65,)."""
+    """θ*: the last layer's weights, then its bias; shape (65,)."""
     held_out: Ints
-    """The users, a quarter, whose ratings the network was not fitted to."""
+    """Indices of the held-out users, a quarter of all, whose ratings the network was not fitted to."""
     rmse: float
     """Root mean square error of the factorisation, over all users, in units of reward (ratings over 10)."""
     r2_train: float
@@ -66,7 +67,7 @@ class JesterModel:
     def __post_init__(self) -> None:
         for value in vars(self).values():
             if isinstance(value, np.ndarray):
-                value.flags.writeable = False  # one model serves every caller of the process
+                value.flags.writeable = False  # one model is shared by all callers in the process
 
     @property
     def n_users(self) -> int:
@@ -75,17 +76,17 @@ class JesterModel:
 
     @property
     def dim(self) -> int:
-        """D = 65: the hidden units, and 1 for the bias."""
+        """The feature dimension d = 65: the hidden units, and a constant 1 for the bias."""
         return self.theta.shape[0]
 
     def features(self, users: ArrayLike) -> Floats:
         """Return φ(x, a) for these users, shape (users, 40, 65): the last hidden layer's outputs, then a 1.
 
-        Computed on demand: those of all users take 400 MB.
+        Computed on demand, because the features of all users take 400 MB.
         """
         chosen = self._users(users)
         n_jokes, rank = self.joke_factors.shape
-        # The first layer adds a part of the user and a part of the joke: no need to pair their factors up.
+        # The first layer is a sum of a user's part and a joke's part, so their factors need not be paired up.
         of_users = self.user_factors[chosen] @ self.first_weights[:rank]
         of_jokes = self.joke_factors @ self.first_weights[rank:] + self.first_bias
         first = np.maximum(of_users[:, None, :] + of_jokes, 0).reshape(-1, of_jokes.shape[1])
@@ -95,7 +96,7 @@ class JesterModel:
         return result
 
     def problem(self, users: ArrayLike) -> Problem:
-        """Return the bandit problem with these users, each equally likely, as contexts and the jokes as arms."""
+        """Return the bandit problem with these users, equally likely, as contexts and the jokes as arms."""
         return Problem(self.features(users), self.theta, noise_std=_NOISE_STD)
 
     def _users(self, users: ArrayLike) -> Ints:
@@ -118,9 +119,9 @@ class JesterModel:
 
 
 def fit(ratings: Ints, settings: Settings) -> JesterModel:
-    """Return the model from the published ratings, in hundredths.
+    """Fit the model to the published ratings, in hundredths.
 
-    In one thread: several may add up in another order, and training amplifies the last bit.
+    One thread is used: several may sum in a different order, and training amplifies the last bit.
     """
     with data.extra("threadpoolctl").threadpool_limits(1):
         jokes, rewards = dense(ratings, settings.jokes)
@@ -134,7 +135,7 @@ def fit(ratings: Ints, settings: Settings) -> JesterModel:
         )
         pairs = np.hstack([np.repeat(users[train], len(jokes), axis=0), np.tile(joke_factors, (n_train, 1))])
         targets = rewards[train].ravel()
-        # Not `fit`, which stops by the training loss, or warns that it did not.
+        # `fit` would stop by the training loss, or warn that it did not.
         for _ in range(settings.epochs):
             network.partial_fit(pairs, targets)
         first, second, last = network.coefs_
@@ -149,7 +150,7 @@ def fit(ratings: Ints, settings: Settings) -> JesterModel:
 def dense(ratings: Ints, n_jokes: int) -> tuple[Ints, Floats]:
     """Return the most-rated jokes, numbered from 1, and the rewards of the users who rated all of them.
 
-    From ratings in hundredths; a reward is a rating over 10.
+    The ratings are in hundredths; a reward is a rating over 10.
     """
     rated = ratings <= 1000
     most_rated = np.argsort(-rated.sum(axis=0), kind="stable")[:n_jokes]
@@ -161,8 +162,8 @@ def dense(ratings: Ints, n_jokes: int) -> tuple[Ints, Floats]:
 def factorise(rewards: Floats, rank: int) -> tuple[Floats, Floats, float]:
     """Return factors of users and of jokes by the truncated SVD, scaled to columns of mean square 1, and the RMSE.
 
-    One size for all inputs is what the network's first weights are drawn for; that the singular values are lost does
-    not matter to it. A singular vector is known up to its sign: the joke's largest entry is made positive.
+    The network's initial weights assume inputs of one size, and losing the singular values does not matter to it. A
+    singular vector is known only up to its sign: the joke's largest entry is made positive.
     """
     left, values, right = np.linalg.svd(rewards, full_matrices=False)
     left, values, right = left[:, :rank], values[:rank], right[:rank]
@@ -174,7 +175,7 @@ def factorise(rewards: Floats, rank: int) -> tuple[Floats, Floats, float]:
 
 
 def _r2(model: JesterModel, users: Ints, rewards: Floats) -> float:
-    # In pieces: the features of all users at once take 400 MB.
+    # In pieces, because the features of all users at once take 400 MB.
     pieces = np.array_split(users, math.ceil(len(users) / 1000))
     predicted = np.concatenate([model.features(piece) @ model.theta for piece in pieces])
     return float(1 - np.sum((rewards - predicted) ** 2) / np.sum((rewards - rewards.mean()) ** 2))

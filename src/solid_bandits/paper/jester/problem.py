@@ -18,7 +18,7 @@ from solid_bandits.core.problem import Problem
 from solid_bandits.paper.jester import data as data
 from solid_bandits.paper.jester.fit import JesterModel, Settings, fit
 
-# To be raised with any change of the fit that changes their result: older fits on disk are then not used.
+# Version of the fit. Increase it with any change that alters the result: older fits on disk are then ignored.
 _PIPELINE = 1
 
 
@@ -31,17 +31,17 @@ def jester(
 ) -> Problem:
     """Draw the paper's real-data problem: 191 random users of Jester as contexts, 40 jokes as arms, d = 65.
 
-    Ratings, over 10, are fitted by a network on factors of users and jokes (`jester_model`, which fits once and
-    remembers). The outputs of its last hidden layer are the features, its last layer is θ*, and the noise has σ = 0.5.
+    A network on factors of users and jokes is fitted to the ratings over 10 (`jester_model`, which fits once and keeps
+    the fit). The outputs of its last hidden layer are the features, its last layer is θ*, and the noise has σ = 0.5.
     Needs the extra: pip install 'solid-bandits[jester]'.
 
     Args:
         source: the Jester ratings, `jester-data-1.zip` (or the CSV or Excel file in it), or the folder it is in. If
-            None, in the folder that the environment variable SOLID_BANDITS_DATA names; if that is not set, downloaded
-            from the publisher.
+            None, the folder that the environment variable SOLID_BANDITS_DATA names is searched; if that is not set, the
+            ratings are downloaded from the publisher.
         users_fraction: the share of the 19,181 users that are contexts, rounded down to whole users.
-        seed: draws the users. A problem per run is a seed per run.
-        fit_seed: draws the users held out, and the network's first weights and the order of its training.
+        seed: seed that draws the users. For a new problem in each run, give each run its own seed.
+        fit_seed: seed that draws the held-out users, the network's initial weights and the order of its training.
 
     Raises:
         ValueError: the file is not there, is corrupt or truncated, or holds other numbers than those published.
@@ -58,7 +58,7 @@ def jester(
     fraction = checks.number("users_fraction", users_fraction, above=0, most=1)
     seed = checks.integer("seed", seed, least=0)
     model = jester_model(source, fit_seed)
-    count = math.floor(fraction * model.n_users + 1e-9)  # 0.57 * 100 is below 57
+    count = math.floor(fraction * model.n_users + 1e-9)  # floating point has 0.57 * 100 < 57
     if count == 0:
         raise ValueError(
             f"users_fraction is {users_fraction!r}, less than one of {model.n_users:,} users; "
@@ -69,17 +69,17 @@ def jester(
 
 
 def jester_model(source: str | os.PathLike[str] | None = None, fit_seed: int = 0) -> JesterModel:
-    """Fit the model behind `jester`, or find it where it was kept: in this process, or in the cache folder.
+    """Fit the model behind `jester`, or load it if this process or the cache folder has it.
 
     The 40 most-rated jokes and the users who rated all of them make a matrix of 19,181 × 40; its singular vectors of
     rank 36 are the factors of users and jokes; a 64 × 64 ReLU network learns the ratings of 75% of the users from
-    them. A fit is known by the content of the ratings file, the settings of the fit and the versions of NumPy and
-    scikit-learn; all three the same, it is the same. The cache folder is the platform's, or the one that the
-    environment variable SOLID_BANDITS_CACHE names.
+    them. A stored fit is identified by the content of the ratings file, the settings of the fit and the versions of
+    NumPy and scikit-learn. The cache folder is the platform's, or the one that the environment variable
+    SOLID_BANDITS_CACHE names.
 
     Args:
         source: the ratings, as in `jester`.
-        fit_seed: draws the users held out, and the network's first weights and the order of its training.
+        fit_seed: seed that draws the held-out users, the network's initial weights and the order of its training.
 
     Raises:
         ValueError: as in `jester`.
@@ -97,7 +97,7 @@ _models: dict[str, JesterModel] = {}
 
 
 def model_for(source: str | os.PathLike[str] | None, settings: Settings) -> JesterModel:
-    """Return `jester_model` with every setting open: for tests and studies."""
+    """Return `jester_model` with every setting free, for tests and studies."""
     where = data.locate(source)
     try:
         content = files.read_bytes(where.path, data.LARGEST)
@@ -105,7 +105,7 @@ def model_for(source: str | os.PathLike[str] | None, settings: Settings) -> Jest
         raise ValueError(
             f"source {os.fspath(where.path)!r} cannot be read ({error.strerror or error})"
         ) from None
-    # Hashed at every call, some milliseconds: a file that changes under a running process is noticed.
+    # Hashed at every call, which takes some milliseconds, so that a file that changes is noticed.
     key = _key(content, settings)
     if key not in _models:
         kept = data.cache_folder() / f"jester-{key[:32]}.npz"
@@ -115,7 +115,7 @@ def model_for(source: str | os.PathLike[str] | None, settings: Settings) -> Jest
                 ratings = data.read(content, os.fspath(where.path))
             except ValueError:
                 if where.downloaded:
-                    where.path.unlink(missing_ok=True)  # or every later call would find it
+                    where.path.unlink(missing_ok=True)  # otherwise every later call would find it
                 raise
             model = fit(ratings, settings)
             _save(kept, key, model)
@@ -146,7 +146,7 @@ _FIELDS = tuple(one.name for one in fields(JesterModel))
 
 def _save(path: Path, key: str, model: JesterModel) -> None:
     arrays = {name: np.asarray(getattr(model, name)) for name in _FIELDS}
-    # Under another name first: a process that is killed, or two at once, leave no half-written fit behind.
+    # Written under another name first, so that a killed process, or two at once, leave no half-written fit.
     draft = path.with_name(f"{path.stem}-{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -165,7 +165,7 @@ def _save(path: Path, key: str, model: JesterModel) -> None:
 
 
 def _load(path: Path, key: str) -> JesterModel | None:
-    """Return the fit kept at `path`; None where there is none, or it is damaged."""
+    """Return the fit stored at `path`; None if there is none or it is damaged."""
     try:
         kept = files.read_archive(files.read_bytes(path), {**dict.fromkeys(_FIELDS, "biuf"), "digest": "U"})
         arrays = {name: kept[name] for name in _FIELDS}

@@ -1,1 +1,1 @@
-"""Pages, figures and documents on the paper's claims; reads tables, simulates nothing."""
+"""Pages, figures and documents about the paper's claims; reads tables, simulates nothing."""

@@ -1,4 +1,4 @@
-"""The report on a directory of experiments: a figure for each, one page and one Markdown document for all."""
+"""Report on a directory of experiments: a figure for each, and one page and one Markdown document for all."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ from solid_bandits.report.figure import save_figure
 
 
 def write_report(outcomes: Sequence[Outcome], out: Path) -> list[str]:
-    """Write figures/NAME.png, report.html and report.md into `out`; return what was written.
+    """Write figures/NAME.png, report.html and report.md into `out`; return the names of the files.
 
-    The figures are those of `Solid()`'s reading; where there are others, figures/readings/NAME.png compares them.
+    The figures show the reading of `Solid()`; where there are others, figures/readings/NAME.png compares them.
     """
     known = facts(outcomes, out)
     (out / FIGURES).mkdir(exist_ok=True)
@@ -34,7 +34,7 @@ def write_report(outcomes: Sequence[Outcome], out: Path) -> list[str]:
 
 
 def facts(outcomes: Sequence[Outcome], out: Path) -> Plain:
-    """Collect what is known of the work as a whole: scale, machine, times, versions."""
+    """Collect the facts about the work as a whole: scale, machine, times, versions."""
     invocations = past_invocations(out)
     every = [results for outcome in outcomes for results in outcome.parts.values()]
     known: Plain = {"scale": ", ".join(dict.fromkeys(outcome.scale for outcome in outcomes))}

@@ -30,19 +30,19 @@ from solid_bandits.statistics.measures import measures
 MAIN = ("toy", "random")
 """The experiments whose figures open the document."""
 PRINTED = "theorem"
-"""The reading of the paper's equation."""
+"""Reading of the paper's equation as printed."""
 MOST_NUMBERS = 3
-"""A row of the claims table shows this many numbers; the full list stands with the experiment."""
+"""Number of comparisons shown in a row of the claims table; the experiment's section has the full list."""
 
 ASYMPTOTIC = (
     "The paper's sentence is asymptotic and the horizon is short: the least z_min of ten such problems is over four "
     "times as long (docs/jester.md). A refutation at this horizon does not refute the asymptotic statement."
 )
 CAVEATS = {("jester", "slowing"): ASYMPTOTIC}
-"""Experiment and rule -> a caveat that stands beside the refutation of the sentence."""
+"""(Experiment, rule) -> a caveat shown next to the refutation of the sentence."""
 
 NOT_COUNTED = {LATER: f"those added later ({LATER})", LEFT_OUT: f"those on Jester ({LEFT_OUT})"}
-"""The marks of sentences that do not count in the ranking, in words."""
+"""Mark -> description of the sentences that do not count in the ranking."""
 
 
 def document(
@@ -56,13 +56,14 @@ def document(
 
     Args:
         outcomes: the experiments, in the order in which they are shown.
-        facts: what is to be said about the run, as plain data: "scale", "machine", "cores", "wall time" (a
-            text, or seconds), "versions" (a text, or name -> version), "command" (what makes this page).
-            Others are shown too; any may be absent.
-        figures: the folder of the figures, relative to the page; that of an experiment is NAME.png, and that of its
-            policies under all readings readings/NAME.png.
-        apart: experiments that were played and are shown elsewhere, whose sentences are to stand among the others.
-        notes: name of an experiment -> Markdown that stands below its claims.
+        facts: facts about the run, as plain data: "scale", "machine", "cores", "wall time" (text or seconds),
+            "versions"
+            (text, or name -> version), "command" (the command that makes this page). Others are shown too; any may
+            be absent.
+        figures: folder of the figures, relative to the page; that of an experiment is NAME.png, and the one of its
+            policies under all readings is readings/NAME.png.
+        apart: experiments that are shown elsewhere, but whose sentences are listed among the others.
+        notes: name of an experiment -> Markdown shown below its claims.
 
     """
     scales = list(dict.fromkeys(outcome.scale for outcome in outcomes))
@@ -119,26 +120,26 @@ def document(
 
 
 def write_document(outcomes: Sequence[Outcome], path: str | os.PathLike[str], facts: Plain) -> None:
-    """Write the document to `path`, whole or not at all."""
+    """Write the document to `path`, completely or not at all."""
     write_text(Path(path), document(outcomes, facts))
 
 
 class Opening(NamedTuple):
-    """The document's first screen: all the paper's sentences, whether they count in the ranking or not."""
+    """The first screen of the document: all sentences of the paper, whether they count in the ranking or not."""
 
     every: Counter[Answer]
     ranked: Standing
     """The standing of the usual reading."""
     counted: int
-    """How many sentences count in the ranking."""
+    """Number of sentences that count in the ranking."""
     others: str
-    """The sentences that do not count, in words."""
+    """Description of the sentences that do not count."""
     lists: dict[str, list[Row]]
-    """Title -> sentences."""
+    """Title -> sentences below it."""
 
 
 def _opening(outcomes: Sequence[Outcome], found: Overview) -> Opening | None:
-    """Return the first screen; None where the usual reading cannot be ranked."""
+    """Return the first screen; None if the usual reading cannot be ranked."""
     ranked = {one.reading: one for one in found.standings}
     if found.usual not in ranked:
         return None
@@ -164,7 +165,7 @@ def _opening(outcomes: Sequence[Outcome], found: Overview) -> Opening | None:
 
 
 def _arguments(outcomes: Sequence[Outcome]) -> str:
-    """Write the experiments as the command line takes them."""
+    """Return the experiments as arguments of the command line."""
     names = [outcome.name for outcome in outcomes]
     known = [name for name in NAMES if name in names]
     if set(ALL) <= set(known):
@@ -189,7 +190,7 @@ def _refers(verdict: Verdict, name: str) -> bool:
 
 
 def _rule(verdict: Verdict) -> str:
-    """Return the rule's name, and what is special to this claim; the whole rule where its name says less."""
+    """Return the rule's name and what is special to this claim, or the whole rule where its name says too little."""
     name = verdict.claim.rule
     if name not in RULES or not _refers(verdict, name):
         return escaped(verdict.rule)
@@ -198,7 +199,7 @@ def _rule(verdict: Verdict) -> str:
 
 
 def _deciding(verdict: Verdict) -> str:
-    """List the numbers that decide, or the first of them."""
+    """List the deciding numbers, or the first of them."""
     deciding = verdict.deciding
     shown = deciding if len(deciding) <= MOST_NUMBERS + 1 else deciding[:MOST_NUMBERS]
     lines = [f"{escaped(comparison.what)}: {with_interval(comparison.estimate)}" for comparison in shown]

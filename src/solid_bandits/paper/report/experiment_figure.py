@@ -1,4 +1,4 @@
-"""The figure of an experiment: mean cumulative regret with 95% bands, a panel per part, one legend."""
+"""Figure of an experiment: mean cumulative regret with 95% bands, a panel per part, one legend."""
 
 import textwrap
 
@@ -13,38 +13,38 @@ from solid_bandits.report import figure as drawing
 from solid_bandits.report.palette import looks
 from solid_bandits.report.scale import Scale, peaks, regret_scale
 
-# Up to this many parts are stacked in a journal's column; more take the width of two.
+# Up to this many parts are stacked in one column of a journal; more take the width of two.
 STACKED = 3
-# In inches:
+# Lengths in inches:
 DOUBLE_WIDTH = 7.0
 STACKED_PANELS = {2: 1.95, 3: 1.6}
 GRID_PANEL = 1.95
 TICKS = 0.58
-"""Approximate width of the ticks and labels beside a panel."""
-# In points:
+"""Approximate width of the ticks and labels next to a panel."""
+# Font sizes in points:
 NOTE_LINE = 9.0
 LETTER = 0.53
-"""Approximate width of a letter, as a share of the font's size."""
+"""Approximate width of a letter, relative to the font size."""
 TITLE_PAD = 3.0
 
-# With many policies, those far above the middle one are let out of the top even where each is not so far
-# above the next: half of them would else lie on the floor of a small panel.
+# With many policies, those far above the middle one may leave the axis at the top even where each is not far above the
+# next; otherwise half of them would lie on the floor of a small panel.
 MANY = 8
 FAR_ABOVE_MIDDLE = 4.0
 JUMP = 1.5
 
 JOINED = "\N{NO-BREAK SPACE}"
-"""Stands between the words of a policy and its number, so that they stay on one line."""
+"""No-break space between the words of a policy and its number, which keeps them on one line."""
 BOUND_NAME = f"asymptotic lower bound {drawing.BOUND}"
 
 
 def experiment_figure(outcome: Outcome) -> Figure:
     """Draw mean cumulative regret with 95% Student bands and v* log t (dashed), one panel per part.
 
-    Up to three parts are stacked at the width of a journal's column, more lie beside each other at twice that
-    width. Time is linear, or logarithmic where the parts have different horizons; a single part is shown both
-    ways. A regret axis is as high as `regret_scale` says, or lower where there are many policies; what leaves
-    it is named, in the panel's heading or, for a single part, in the legend.
+    Up to three parts are stacked at the width of a journal's column, more lie next to each other at twice that width.
+    Time is linear, or logarithmic where the parts have different horizons; a single part is shown both ways. The regret
+    axis ends at `regret_scale`, or lower where there are many policies. Policies that leave it are named in the panel's
+    heading or, for a single part, in the legend.
     """
     if len(outcome.parts) == 1:
         ((label, results),) = outcome.parts.items()
@@ -71,12 +71,12 @@ def experiment_figure(outcome: Outcome) -> Figure:
         notes.append(
             _head(axes, label, bound, _leaving(summary, scale, bound), figure.get_figwidth() / columns)
         )
-    # The notes make the figure higher, not the panels lower.
+    # Extra lines of notes make the figure higher, not the panels lower.
     rows = [max(notes[first : first + columns]) for first in range(0, len(notes), columns)]
     figure.set_figheight(figure.get_figheight() + sum(rows) * NOTE_LINE / 72)
     names = [*map(drawing.text_of, outcome.policies), BOUND_NAME]
     drawing.add_legend(figure, [lines[name] for name in names if name in lines])
-    # One label for all panels, beside the middle of them and not of the figure.
+    # One label for all panels, centred on the panels and not on the figure.
     figure.draw_without_rendering()
     middle = (panels[0].get_position().y1 + panels[-1].get_position().y0) / 2
     figure.supylabel(drawing.REGRET, **drawing.LABEL, y=middle, va="center")
@@ -84,14 +84,14 @@ def experiment_figure(outcome: Outcome) -> Figure:
 
 
 def _lay_out(parts: int, shared_time: bool) -> tuple[Figure, list[Axes]]:
-    """Return a figure with as many panels as there are parts."""
+    """Return a figure with one panel per part."""
     if parts <= STACKED:
         columns, width, height = 1, drawing.WIDTH, STACKED_PANELS[parts]
     else:
         columns, width, height = 2 if parts == 4 else 3, DOUBLE_WIDTH, GRID_PANEL
     rows = -(-parts // columns)
     figure = drawing.new_figure(width, rows * height)
-    # Only the lowest panels say what the time is, where it is the same in all.
+    # Only the lowest panels label the time axis, where it is the same in all.
     cells = figure.subplots(rows, columns, squeeze=False, sharex="col" if shared_time else False)
     panels = list(cells.flat)
     for axes in panels[parts:]:
@@ -102,7 +102,7 @@ def _lay_out(parts: int, shared_time: bool) -> tuple[Figure, list[Axes]]:
 
 
 def _scale(summary: pl.DataFrame, bound: float | None) -> Scale:
-    """Return `regret_scale` of the policies that stay on the axis: fewer where there are many."""
+    """Return the `regret_scale` of the policies that stay on the axis, which are fewer where there are many."""
     ends = peaks(summary)
     means = ends["mean"].to_list()
     middle = means[(len(means) - 1) // 2]
@@ -126,7 +126,7 @@ def _scale(summary: pl.DataFrame, bound: float | None) -> Scale:
 
 
 def _leaving(summary: pl.DataFrame, scale: Scale, bound: float | None) -> list[str]:
-    """List what leaves the axis, each as a few words that are not to be broken."""
+    """List the policies that leave the axis, each as a few words that must not be broken."""
     words = [
         f"{drawing.text_of(policy)} ({wording.number(value)})" for policy, value in scale.off_scale.items()
     ]
@@ -136,9 +136,9 @@ def _leaving(summary: pl.DataFrame, scale: Scale, bound: float | None) -> list[s
 
 
 def _head(axes: Axes, label: str, bound: float | None, leaving: list[str], width: float) -> int:
-    """Write the panel's title on the left, v* on the right, and below them what leaves the axis.
+    """Write the panel's title on the left, v* on the right, and below them the policies that leave the axis.
 
-    Returns the number of lines that this last takes; `width` is the panel's with its ticks, in inches.
+    Returns the number of lines of the latter; `width` is the panel's width including its ticks, in inches.
     """
     room = (width - TICKS) * 72 / LETTER
     words = "; ".join(one.replace(" ", JOINED) for one in leaving)

@@ -15,7 +15,7 @@ from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.estimate import Estimate
 from solid_bandits.statistics.measures import measures
 
-# A curve needs no more points than a small chart has room for, and no more figures than a hover label shows.
+# A curve needs no more points than fit in a small chart, and no more digits than a hover label shows.
 MOST_CHECKPOINTS = 120
 FIGURES = 5
 
@@ -51,7 +51,7 @@ def _experiment_data(outcome: Outcome) -> Plain:
 
 
 def _part_data(results: Results, outcome: Outcome) -> Plain:
-    """Return curves and bars of one part; "policy" is a place in the experiment's list of policies."""
+    """Return curves and bars of one part; "policy" is an index into the experiment's list of policies."""
     summary, bound = results.summary(), results.bound
     scale = regret_scale(summary, bound)
     places = {label: place for place, label in enumerate(outcome.policies)}
@@ -60,7 +60,7 @@ def _part_data(results: Results, outcome: Outcome) -> Plain:
     found = {entry.policy: entry for entry in measures(results, outcome.reference)}
     curves: list[Plain] = []
     for label in results.policies:
-        if label not in found:  # asked for, but without a run
+        if label not in found:  # requested, but without a run
             continue
         drawn = curve(shown, label)
         curves.append(
@@ -92,7 +92,7 @@ def _time(seconds: float | None) -> Estimate | None:
 
 
 def _bars(values: dict[str, Estimate | None], places: dict[str, int], bound: float | None = None) -> Plain:
-    """Return mean and interval by the policy's place, and how far the linear axis goes."""
+    """Return mean and interval by the policy's index, and the end of the linear axis."""
     known = {label: value for label, value in values.items() if value is not None}
     top = None
     if known:
@@ -109,6 +109,6 @@ def _bars(values: dict[str, Estimate | None], places: dict[str, int], bound: flo
 
 
 def _thinned(steps: list[int]) -> list[int]:
-    """Choose at most MOST_CHECKPOINTS of the steps, the first and the last among them."""
+    """Choose at most MOST_CHECKPOINTS of the steps, including the first and the last."""
     places = np.unique(np.linspace(0, len(steps) - 1, MOST_CHECKPOINTS).round().astype(int))
     return [steps[place] for place in places]

@@ -1,6 +1,6 @@
-"""One page for a whole directory of experiments: the claims and what was measured, curves, bars, numbers.
+"""One page for a whole directory of experiments: the claims and the measurements, curves, bars, numbers.
 
-An html file that holds its data, its style and plotly.js, and asks the network for nothing.
+The page is an HTML file that contains its data, its style and plotly.js, and needs no network.
 """
 
 import json
@@ -35,12 +35,12 @@ _VERBS = {
 
 
 def write_experiments_page(outcomes: Sequence[Outcome], path: str | os.PathLike[str], facts: Plain) -> None:
-    """Write the page to `path`, whole or not at all.
+    """Write the page to `path`, completely or not at all.
 
     Args:
         outcomes: the experiments, in the order in which they are shown.
-        path: the html file.
-        facts: plain data on the run as a whole, such as {"machine": "...", "cores": 2, "versions": {...}}.
+        path: the HTML file.
+        facts: plain data about the run as a whole, such as {"machine": "...", "cores": 2, "versions": {...}}.
 
     """
     page = render(
@@ -51,7 +51,7 @@ def write_experiments_page(outcomes: Sequence[Outcome], path: str | os.PathLike[
         facts=facts,
         overview=overview(outcomes),
         counts=Counter(one.answer for outcome in outcomes for one in outcome.usual),
-        # Read by people who do not tell red from green: each answer has its own sign.
+        # Some readers cannot tell red from green, so each answer has its own sign.
         signs={answer: sign for answer, (sign, _) in MARKS.items()},
         ours=OURS,
         words=WORDS,
@@ -74,7 +74,7 @@ def write_experiments_page(outcomes: Sequence[Outcome], path: str | os.PathLike[
 
 
 def _played(outcome: Outcome) -> list[str]:
-    """Say in a few words how much was played."""
+    """Describe in a few words how much was played."""
     configurations = [results.manifest["configuration"] for results in outcome.parts.values()]
     facts = [f"{outcome.scale} scale" if outcome.scale != OWN else "own experiment"]
     for key, thing in (("runs", "run"), ("horizon", "step")):
@@ -91,7 +91,7 @@ def _played(outcome: Outcome) -> list[str]:
 
 
 def _tally(verdict: Verdict) -> str:
-    """Say how many comparisons answer what, the verdict's own answer first."""
+    """Count the comparisons by answer, starting with the verdict's own."""
     counts = Counter(comparison.answer for comparison in verdict.counted)
     (answer, number), *others = sorted(counts.items(), key=lambda item: item[0] != verdict.answer)
     if not others:
@@ -101,7 +101,7 @@ def _tally(verdict: Verdict) -> str:
 
 
 def _parameters(outcome: Outcome, policy: str) -> list[tuple[Plain, list[str]]]:
-    """Return a policy's parameters with the parts that have them: once where the parts agree."""
+    """Return a policy's parameters with the parts that use them, once where the parts agree."""
     given: dict[str, list[str]] = {}
     for part, results in outcome.parts.items():
         parameters = results.manifest["configuration"]["policies"].get(policy)

@@ -1,4 +1,4 @@
-"""What the paper leaves open and is chosen here, and its sentences that are not judged."""
+"""Choices made where the paper leaves something open, and its sentences that are not judged."""
 
 LEFT_OPEN = {
     "the bonus in g_t": "Eq. (gt) has the constants of the theorems, which keep λ at 0 up to any horizon that anyone "

@@ -8,33 +8,33 @@ from solid_bandits.paper.report.verdicts import CLAIM_FIGURES
 from solid_bandits.statistics.estimate import Estimate
 
 SPACE = "\N{NO-BREAK SPACE}"
-"""Keeps a number and its interval on one line of a narrow cell."""
+"""No-break space that keeps a number and its interval on one line of a narrow cell."""
 
-# What begins a block of its own at the start of a line: headings, lists, quotes, fences, comments, targets.
+# Starts of lines that would begin a block: headings, lists, quotes, fences, comments, targets.
 _BLOCK = re.compile(r"^([#+\-=:%(>]|\d+(?=[.)]))")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|$~&^])")
 
 
 def escaped(text: str) -> str:
-    """Return the text as one line in which nothing is markup, also in a cell of a table."""
+    """Return the text as one line without active markup, suitable for a table cell."""
     line = " ".join(str(text).split())
     return _BLOCK.sub(_escaped_start, _SPECIAL.sub(r"\\\1", line))
 
 
 def _escaped_start(found: re.Match[str]) -> str:
-    # Of "1." the dot is escaped, as a digit cannot be.
+    # In "1." the dot is escaped, since a digit cannot be.
     return found[1] + "\\" if found[1].isdigit() else "\\" + found[1]
 
 
 def plus_minus(estimate: Estimate | None, sign: str = "") -> str:
-    """Write a mean and half of its interval in a cell."""
+    """Format a mean and half the width of its interval for a cell."""
     if estimate is None:
         return wording.ABSENT
     return wording.plus_minus(estimate.value, estimate.half_width, sign, space=SPACE)
 
 
 def with_interval(estimate: Estimate) -> str:
-    """Write an estimate and its interval, to the same decimals, in a cell."""
+    """Format an estimate and its interval, to the same decimals, for a cell."""
     if estimate.value is None or not math.isfinite(estimate.value):
         return "not in the results"
     ends = wording.ends(estimate.low, estimate.high, CLAIM_FIGURES, space=SPACE)

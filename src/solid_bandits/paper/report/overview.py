@@ -1,4 +1,4 @@
-"""Every sentence under every reading: page and document open with them where SOLID has several."""
+"""Every sentence under every reading, shown first on page and document where SOLID has several readings."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,33 +18,33 @@ from solid_bandits.paper.report.verdicts import legend
 
 
 class Row(NamedTuple):
-    """A sentence of an experiment."""
+    """A sentence of an experiment, with its verdicts."""
 
     outcome: Outcome
     place: int
-    """Its place in the experiment, counted from 1."""
+    """Its position in the experiment, counted from 1."""
     sentence: Sentence
     verdicts: dict[str, Verdict | None]
-    """Reading -> verdict; None where the sentence's SOLID was not played under it."""
+    """Reading -> verdict; None if the sentence's SOLID was not played under it."""
 
     @property
     def ours(self) -> bool:
-        """Whether it is not the paper's."""
+        """Whether the sentence is ours and not the paper's."""
         return self.sentence.claim.source == OURS
 
     @property
     def mark(self) -> str:
-        """Marks a sentence that does not count in the ranking."""
+        """Mark of a sentence that does not count in the ranking."""
         return mark_of(self.outcome)
 
     @property
     def where(self) -> str:
-        """The experiment, the place in it, and the mark."""
+        """The experiment, the position in it, and the mark."""
         return f"{self.outcome.name} {self.place} {self.mark}".strip()
 
 
 class Overview(NamedTuple):
-    """The sentences that hold, under which reading."""
+    """The sentences that hold, and under which readings."""
 
     readings: list[str]
     usual: str
@@ -55,13 +55,13 @@ class Overview(NamedTuple):
     rows: list[Row]
     """The paper's sentences, then ours."""
     note: str
-    """The meaning of the marks."""
+    """Explanation of the marks."""
 
 
 def overview(outcomes: Sequence[Outcome], apart: Sequence[Outcome] = ()) -> Overview | None:
-    """Collect the sentences of all experiments; `apart` are those that are shown elsewhere.
+    """Collect the sentences of all experiments; `apart` are experiments that are shown elsewhere.
 
-    None where nothing was played under several readings.
+    Returns None if nothing was played under several readings.
     """
     readings = all_readings(outcomes)
     if not readings:

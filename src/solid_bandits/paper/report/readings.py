@@ -1,4 +1,4 @@
-"""Readings of SOLID in a report: which one the figures show, the others beside it, and the ranking."""
+"""Readings of SOLID in a report: the one that figures show, the others next to it, and the ranking."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,11 +8,11 @@ from solid_bandits.paper.outcome import Outcome, Sentence, UnderReading, Verdict
 from solid_bandits.paper.ranking import Standing, counted
 from solid_bandits.paper.readings import READINGS, default_reading, only, played_label, under
 
-# Up to this many policies are drawn under all readings in one panel; with more of them each reading has its own.
+# Up to this many policies share a panel for all readings; with more, each reading has its own.
 FEW = 2
 
 READINGS_FOLDER = "readings"
-"""Subfolder of the figures for those of policies under all readings."""
+"""Subfolder for figures of policies under all readings."""
 
 WORDS = {
     "theorem": "√γ ‖φ‖ times 2BL/σ², Eq. (gt) as printed",
@@ -20,12 +20,12 @@ WORDS = {
     "local": "by how much the divergence at the closest alternative can be larger",
     "none": "no bonus",
 }
-"""The bonus in g_t, reading by reading."""
+"""Reading -> its bonus in g_t."""
 
 LATER = "†"
-"""Marks a sentence that was added after the rule was committed."""
+"""Mark of a sentence that was added after the rule was committed."""
 LEFT_OUT = "‡"
-"""Marks a sentence of an experiment that the rule leaves out."""
+"""Mark of a sentence of an experiment that the rule leaves out."""
 
 
 def all_readings(outcomes: Sequence[Outcome]) -> list[str]:
@@ -34,12 +34,12 @@ def all_readings(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def usual_reading(outcomes: Sequence[Outcome]) -> str:
-    """Return the reading of the figures; empty where nothing was played under several."""
+    """Return the reading of the figures; empty if nothing was played under several."""
     return default_reading(all_readings(outcomes))
 
 
 def verdict_under(outcome: Outcome, sentence: Sentence, reading: str) -> Verdict | None:
-    """Return the verdict in a reading's column; None where the sentence's SOLID was played under another one only."""
+    """Return the verdict in a reading's column; None if the sentence's SOLID was played only under another one."""
     if reading and not outcome.readings:
         named = {*sentence.claim.policies, *sentence.claim.against}
         given = [results.manifest["configuration"]["policies"] for results in outcome.parts.values()]
@@ -89,7 +89,7 @@ def _order(outcome: Outcome, one: UnderReading) -> tuple[int, int]:
 
 
 def chosen_words(outcomes: Sequence[Outcome], standings: Sequence[Standing]) -> str:
-    """Say in a sentence or two what the rule chose; empty where there is nothing to rank."""
+    """Describe the choice made by the rule in a sentence or two; empty where there is nothing to rank."""
     if not standings:
         return ""
     first, usual = standings[0], usual_reading(outcomes)

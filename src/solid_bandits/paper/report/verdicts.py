@@ -10,8 +10,8 @@ from solid_bandits.paper.outcome import Answer, Outcome, Verdict
 from solid_bandits.paper.report.readings import all_readings, verdict_under
 
 CLAIM_FIGURES = 3
-"""Figures of the half-width of an interval that decides: one more than usual, so that an end near the threshold is seen
-on its side."""
+"""Digits shown of the half-width of a deciding interval: one more than usual, so that an end near the threshold appears
+on the correct side."""
 
 MARKS = {
     Answer.CONFIRMED: ("✓", "green"),
@@ -22,16 +22,16 @@ MARKS = {
 
 
 TOO_SHORT = "?ₙ"
-"""The mark of a sentence that is undecided because its horizon is too short."""
+"""Mark of a sentence that is undecided because its horizon is too short."""
 
 
 def sign_of(verdict: Verdict) -> str:
-    """Return the verdict as one sign."""
+    """Return the one-character sign of the verdict."""
     return TOO_SHORT if verdict.too_short else MARKS[verdict.answer][0]
 
 
 def legend(outcomes: Sequence[Outcome]) -> str:
-    """Say what the marks mean; the one for a horizon that is too short is explained where it is used."""
+    """Explain the marks; the one for a horizon that is too short is explained where it is used."""
     words = ", ".join(f"{sign} {answer}" for answer, (sign, _) in MARKS.items()) + "."
     if any(verdict.too_short for outcome in outcomes for verdict in outcome.verdicts):
         words += f" {TOO_SHORT}: undecided at this horizon, which is shorter than the sentence asks for."
@@ -39,7 +39,7 @@ def legend(outcomes: Sequence[Outcome]) -> str:
 
 
 def verdict_table(outcomes: Sequence[Outcome]) -> Table:
-    """Show the verdict on each claim, reading by reading where several were played."""
+    """Return a table of the verdict on each claim, reading by reading where several were played."""
     readings = all_readings(outcomes)
     heads = [Column(reading, justify="center", no_wrap=True) for reading in readings] or [Column("verdict")]
     table = Table("experiment", *heads, "claim", box=box.SIMPLE_HEAD, pad_edge=False)

@@ -1,6 +1,6 @@
 """The rules by which claims are judged, by name. Nothing is simulated here."""
 
-# Imported for what they register, in the order in which documents explain them.
+# Imported because they register rules, in the order in which documents explain them.
 from solid_bandits.paper.rules import within as within  # isort: skip
 from solid_bandits.paper.rules import across as across  # isort: skip
 from solid_bandits.paper.rules import others as others  # isort: skip

@@ -16,7 +16,7 @@ _APART = (
 
 
 def _increase(case: Case, allowed: float = 0.0) -> Measured:
-    """Return Welch's interval of the last part's mean - (1 + `allowed`) times the first one's, and whether it is above 0."""
+    """Return Welch's interval of the last mean - (1 + `allowed`) times the first, and whether it is above 0."""
     before, after = (case.values(part, case.policy) for part in case.parts)
     of.check_differ(before, after, -allowed * float(before.mean()))
     return of.above_zero(welch(after, (1 + allowed) * before, case.level))
@@ -62,7 +62,9 @@ def _logs(values: Floats) -> Floats:
 
 
 def _factor(logs: Estimate) -> Estimate:
-    """From logarithms; at most the largest float: an interval from two or three runs may be that wide."""
+    """Exponentiate an estimate of a logarithm, limited to the largest float: two or three runs may give so wide an
+    interval.
+    """
     return Estimate(*(None if log is None else math.exp(min(log, 709.0)) for log in logs))
 
 
@@ -100,7 +102,7 @@ def _in_proportion(case: Case) -> Measured:
 def _log_ratios(case: Case, part: Part) -> Floats:
     """Return values whose mean is the log of the ratio of means, with the variance that the delta method gives it.
 
-    Runs are paired, so the covariance of the two policies is in the values' spread.
+    Runs are paired, so the spread of the values includes the covariance of the two policies.
     """
     one, two = case.pair(part, case.policy, case.other)
     return _logs(one) - _logs(two)
@@ -109,7 +111,7 @@ def _log_ratios(case: Case, part: Part) -> Floats:
 @rule(
     "grows more",
     "From the first part to the last, each policy's mean grows by a larger factor than that of each "
-    f"that it is set against. Run by run within a part; p{_APART}: the logarithm "
+    f"policy it is compared with. Run by run within a part; p{_APART}: the logarithm "
     "of the ratio of the two factors by the delta method, with Welch's interval. Confirmed if every "
     "interval of the ratio of factors lies above 1, refuted if one lies at or below 1, undecided "
     "otherwise.",
@@ -129,7 +131,7 @@ def _grows_more(case: Case) -> Measured:
 
 @rule(
     "gap grows",
-    "The difference between those that a policy is set against and the policy is larger in the last "
+    "The difference between the others and the policy is larger in the last "
     f"part than in the first. Run by run within a part; p{_APART}: Welch's interval. {ABOVE_ZERO}",
     lambda case: (
         f"{case.metric} of {case.other} - {case.metric} of {case.policy}, ({case.last.label}) - ({case.part.label})"

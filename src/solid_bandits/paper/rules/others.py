@@ -1,4 +1,4 @@
-"""Rules on something else than means of runs: linear runs, the lower bound's allocation, CPU time."""
+"""Rules about other things than means of runs: linear runs, the lower bound's allocation, CPU time."""
 
 import math
 
@@ -13,9 +13,9 @@ from solid_bandits.statistics.intervals import share
 from solid_bandits.statistics.metrics import LINEAR_RATE, is_linear
 
 RARE = 0.05
-"""No run is linear if none was seen and, with confidence, fewer than this share would be."""
+"""Share of runs. No run is called linear if none was seen and, with confidence, fewer than this share would be."""
 ON_ARM = 0.999
-"""The share of pulls that counts as all of them: allocations are solved to a tolerance."""
+"""Share of pulls that counts as all of them, since allocations are solved to a tolerance."""
 
 
 @rule(
@@ -46,7 +46,7 @@ def _allocation_in_words(case: Case) -> str:
 @rule(
     "allocation",
     f"In every part, at least {ON_ARM:.1%} of the pulls of suboptimal arms in the lower bound's "
-    "allocation η* are of the arm that is named. Confirmed or refuted by the solution; undecided where "
+    "allocation η* are of the named arm. Confirmed or refuted by the solution; undecided where "
     "there is none.",
     _allocation_in_words,
     of_policies=False,
@@ -72,7 +72,7 @@ def _allocation(case: Case) -> Measured:
 
 @rule(
     "slower",
-    "In every part, each policy took more CPU time than each that it is set against, by the margin as "
+    "In every part, each policy took more CPU time than each policy it is compared with, by the margin as "
     "a share. Sums over all runs, as measured: without interval. Confirmed if every ratio is at least "
     "1 + margin, refuted if one is at most 1, undecided otherwise.",
     lambda case: f"CPU time of {case.policy} / CPU time of {case.other}, {case.part.label}",

@@ -1,4 +1,4 @@
-"""What a rule is: it makes a number with an interval, and an answer, of each comparison that a claim asks for."""
+"""Definition of a rule: for each comparison that a claim needs, it computes a number with an interval and an answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from solid_bandits.statistics.estimate import UNKNOWN, Estimate
 from solid_bandits.statistics.metrics import METRICS
 
 ROUNDING = 1e-9
-"""Relative difference of two numbers of a run that is none: regrets are sums over many steps."""
+"""Relative difference below which two numbers of a run count as equal: regrets are sums over many steps."""
 
 ABOVE_ZERO = (
     "Confirmed if every interval lies above 0, refuted if one lies at or below 0, undecided otherwise."
@@ -24,11 +24,11 @@ _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 class NotHeldError(Exception):
-    """Raised where the results do not hold a number that a rule needs."""
+    """Raised if the results do not contain a number that a rule needs."""
 
 
 class SameError(Exception):
-    """Raised where the two sides are the same in every run, so that the number, `value`, was certain beforehand."""
+    """Raised if both sides are the same in every run, so that the number, `value`, was certain beforehand."""
 
     def __init__(self, value: float) -> None:
         super().__init__(value)
@@ -36,20 +36,20 @@ class SameError(Exception):
 
 
 class Part(NamedTuple):
-    """A part of an experiment, and what it gave."""
+    """A part of an experiment, with its results."""
 
     label: str
     results: Results
 
 
 class Case(NamedTuple):
-    """What one comparison is about."""
+    """Subject of one comparison."""
 
     claim: Claim
     parts: tuple[Part, ...]
-    """One part; the first and the last for a rule that looks across parts."""
+    """One part, or the first and the last for a rule that compares parts."""
     policy: str
-    """Empty for a rule on the lower bound alone."""
+    """The policy; empty for a rule about the lower bound alone."""
     others: tuple[str, ...]
     level: float
 
@@ -65,7 +65,7 @@ class Case(NamedTuple):
 
     @property
     def other(self) -> str:
-        """The policy that this one is set against, or the first of them."""
+        """The policy that this one is compared with, or the first of several."""
         return self.others[0]
 
     @property
@@ -81,7 +81,7 @@ class Case(NamedTuple):
         return held(metric.values(part.results, policy, self.claim.at, *([arm] if metric.of_arm else [])))
 
     def pair(self, part: Part, policy: str, other: str) -> tuple[Floats, Floats]:
-        """Both policies' numbers, run by run."""
+        """Return both policies' numbers, run by run."""
         one, two = self.values(part, policy), self.values(part, other)
         if len(one) != len(two):
             raise ValueError(
@@ -94,7 +94,8 @@ class Case(NamedTuple):
         """Return the policy's numbers - the other's, run by run."""
         one, two = self.pair(part, policy, other)
         difference = one - two
-        # Two policies with the same pulls in another order: rounding alike in all runs would be a sure lead.
+        # Two policies may have the same pulls in a different order; rounding errors equal in all runs would then count
+        # as a certain lead.
         difference[np.abs(difference) <= ROUNDING * np.maximum(np.abs(one), np.abs(two))] = 0
         return difference
 
@@ -104,19 +105,19 @@ Measured = tuple[Estimate, Answer]
 
 @dataclass(frozen=True)
 class Rule:
-    """How a claim is judged.
+    """A way of judging a claim.
 
     Args:
-        words: the rule, for humans.
-        what: the number that it makes of a case, in words.
-        measure: the number, and what it says to the claim.
-        of_policies: whether it speaks of policies, or of the lower bound alone.
-        against: with how many others it compares each: none, one at a time, or two at once.
-        across: whether it compares the last part with the first, instead of looking into each part.
-        whole: whether it looks at all parts, and at all that a policy is set against, at once.
-        uses_metric: whether it reads the claim's metric.
-        uses_margin: whether it reads the claim's margin.
-        uses_level: whether it has intervals.
+        words: the rule in words.
+        what: function that describes a case's number in words.
+        measure: function that computes the number and its answer to the claim.
+        of_policies: whether it is about policies, or about the lower bound alone.
+        against: how many others it compares each policy with: none, one at a time, or two at once.
+        across: whether it compares the last part with the first, instead of examining each part.
+        whole: whether it examines all parts, and all other policies, at once.
+        uses_metric: whether it uses the claim's metric.
+        uses_margin: whether it uses the claim's margin.
+        uses_level: whether it computes intervals.
 
     """
 
@@ -132,7 +133,7 @@ class Rule:
     uses_level: bool = True
 
     def compare(self, case: Case) -> Comparison:
-        """Make one comparison of a claim; it is undecided where the results do not hold the number."""
+        """Make one comparison of a claim; it is undecided if the results do not contain the number."""
         what = self.what(case)
         try:
             return Comparison(what, *self.measure(case))
@@ -150,7 +151,7 @@ RULES: dict[str, Rule] = {}
 def rule(
     name: str, words: str, what: Callable[[Case], str], **kind: Any
 ) -> Callable[[Callable[[Case], Measured]], Callable[[Case], Measured]]:
-    """Enter the function below as the `measure` of a rule; see `Rule`."""
+    """Register the function below as the `measure` of a rule; see `Rule`."""
 
     def enter(measure: Callable[[Case], Measured]) -> Callable[[Case], Measured]:
         RULES[name] = Rule(words, what, measure, **kind)
@@ -160,32 +161,32 @@ def rule(
 
 
 def held(values: Floats | None) -> Floats:
-    """Return the numbers, if the results hold them."""
+    """Return the numbers; raise a NotHeldError if the results do not contain them."""
     if values is None:
         raise NotHeldError
     return values
 
 
 def arm_name(arm: tuple[int, int]) -> str:
-    """Such as a₂ in x₁ for (0, 1)."""
+    """Return a name such as a₂ in x₁ for (0, 1)."""
     return f"a{arm[1] + 1} in x{arm[0] + 1}".translate(_SUBSCRIPTS)
 
 
 def check_differ(one: Floats, two: Floats, value: float) -> None:
-    """Raise a SameError if two samples are the same run by run, but for rounding."""
+    """Raise a SameError if two samples agree run by run, up to rounding."""
     if len(one) == len(two) and (np.abs(one - two) <= ROUNDING * np.maximum(np.abs(one), np.abs(two))).all():
         raise SameError(value)
 
 
 def above_zero(estimate: Estimate) -> Measured:
-    """Give the estimate, and whether it is above 0."""
+    """Return the estimate, and whether it is above 0."""
     return estimate, side_of(estimate, 0)
 
 
 def side_of(estimate: Estimate, threshold: float) -> Answer:
-    """Confirmed if the interval lies above the threshold, refuted if not a point of it does.
+    """Return confirmed if the interval lies above the threshold, refuted if no point of it does.
 
-    So a point on the threshold refutes.
+    So an interval that only touches the threshold refutes.
     """
     if estimate.low is None or estimate.high is None:
         return Answer.UNDECIDED
@@ -195,7 +196,7 @@ def side_of(estimate: Estimate, threshold: float) -> Answer:
 
 
 def within(estimate: Estimate, least: float, most: float) -> Answer:
-    """Confirmed if the interval lies between two limits, refuted if it lies outside."""
+    """Return confirmed if the interval lies between two limits, refuted if it lies outside."""
     low, high = estimate.low, estimate.high
     if low is None or high is None:
         return Answer.UNDECIDED
@@ -205,6 +206,6 @@ def within(estimate: Estimate, least: float, most: float) -> Answer:
 
 
 def opposite(answer: Answer) -> Answer:
-    """What the same number says to the opposite claim."""
+    """Return the answer of the same number to the opposite claim."""
     swapped = {Answer.CONFIRMED: Answer.REFUTED, Answer.REFUTED: Answer.CONFIRMED}
     return swapped.get(answer, answer)

@@ -22,7 +22,7 @@ def _difference(case: Case, more: str, fewer: str) -> Measured:
 
 @rule(
     "less",
-    f"In every part, each policy has less than each that it is set against. {_PAIRED} difference. {ABOVE_ZERO}",
+    f"In every part, each policy has less than each policy it is compared with. {_PAIRED} difference. {ABOVE_ZERO}",
     lambda case: f"{case.metric} of {case.other} - {case.metric} of {case.policy}, {case.part.label}",
     against=1,
 )
@@ -32,7 +32,7 @@ def _less(case: Case) -> Measured:
 
 @rule(
     "more",
-    f"In every part, each policy has more than each that it is set against. {_PAIRED} difference. {ABOVE_ZERO}",
+    f"In every part, each policy has more than each policy it is compared with. {_PAIRED} difference. {ABOVE_ZERO}",
     lambda case: f"{case.metric} of {case.policy} - {case.metric} of {case.other}, {case.part.label}",
     against=1,
 )
@@ -46,7 +46,7 @@ def _ratio_in_words(case: Case) -> str:
 
 @rule(
     "similar",
-    "In every part, each policy's mean is that of each that it is set against, give or take the margin. "
+    "In every part, each policy's mean is that of each policy it is compared with, give or take the margin. "
     "Run by run; Fieller's interval of the ratio of means. Confirmed if every interval lies within "
     "1 ± margin, refuted if one lies outside, undecided otherwise.",
     _ratio_in_words,
@@ -62,7 +62,7 @@ def _similar(case: Case) -> Measured:
 
 @rule(
     "different",
-    "In every part, each policy's mean differs from that of each that it is set against by more than "
+    "In every part, each policy's mean differs from that of each policy it is compared with by more than "
     "the margin. Run by run; Fieller's interval of the ratio of means. Confirmed if every interval "
     "lies outside 1 ± margin, refuted if one lies within, undecided otherwise.",
     _ratio_in_words,
@@ -75,13 +75,13 @@ def _different(case: Case) -> Measured:
 
 
 def _inside(from_one: float, from_two: float) -> float:
-    """How far a number lies between two others, given its differences from them; negative outside."""
+    """Return how far a number lies between two others, given its differences from them; negative outside."""
     return max(min(from_one, -from_two), min(-from_one, from_two))
 
 
 @rule(
     "between",
-    "In every part, each policy's mean lies between those of the two that it is set against, in either "
+    "In every part, each policy's mean lies between those of the two it is compared with, in either "
     "order. Run by run; Student's intervals of the mean differences from the two, which share the "
     f"error; the number is the distance to the nearer of the two, negative outside. {ABOVE_ZERO}",
     lambda case: (
@@ -94,11 +94,11 @@ def _between(case: Case) -> Measured:
     samples = [case.differences(case.part, case.policy, other) for other in case.others]
     if not all(sample.any() for sample in samples):
         raise SameError(0.0)
-    # Two intervals that share the error; the claim holds in either order, so no end is picked by its mean.
+    # Two intervals that share the error; the claim holds in either order, so neither end is selected by its mean.
     level = 1 - (1 - case.level) / 2
     value = _inside(*(float(sample.mean()) for sample in samples))
     ends = [(low, high) for _, low, high in (student(sample, level) for sample in samples)]
-    # Over a box of differences, `_inside` is least and greatest at corners.
+    # Over a box of differences, `_inside` takes its extremes at corners.
     corners = [_inside(one, two) for one in ends[0] for two in ends[1] if one is not None and two is not None]
     return of.above_zero(Estimate(value, min(corners, default=None), max(corners, default=None)))
 
@@ -148,7 +148,7 @@ def _smallest(case: Case, part: Part, level: float) -> Answer:
 
 @rule(
     "often",
-    "In more than half of the parts, each policy has less than every one that it is set against. Run by run; Student's "
+    "In more than half of the parts, each policy has less than every policy it is compared with. Run by run; Student's "
     "intervals of the mean differences, which share the error. Confirmed if in more than half of the parts all of "
     "them lie above 0, refuted if in half or more one of them lies at or below 0, undecided otherwise.",
     lambda case: (
