@@ -1,1 +1,1 @@
-"""The regularised least-squares estimator of Section 2, and what policies ask of it."""
+"""The regularised least-squares estimator of Section 2, and the quantities that policies ask of it."""

@@ -1,4 +1,4 @@
-"""Mean and norm of the arms that are asked about: φᵀθ-hat and ‖φ‖²_{V^-1}, a block of arms at a time.
+"""Mean and norm of the requested arms: φᵀθ-hat and ‖φ‖²_{V^-1}, a block of arms at a time.
 
 With w = U^-T φ, which takes d²/2 products, the mean is tᵀw and the squared norm wᵀ D^-1 w: no V^-1, and no difference
 of large numbers. Scratch has a fixed size, whatever the number of arms.
@@ -15,18 +15,18 @@ from solid_bandits.estimation.estimator import Estimator
 from solid_bandits.estimation.linalg.vectors import TILE, aligned_zeros, dot
 
 NARROW = 8
-"""Arms whose eight sums stay in registers: fastest where there are few."""
+"""Number of arms whose eight sums stay in registers; fastest for few arms."""
 WIDE = 64
-"""Arms at most in a block; their columns at d = 65 just fill the processor's first-level cache."""
+"""Largest number of arms in a block; their columns at d = 65 just fill the processor's first-level cache."""
 MANY = 16
-"""From so many arms on, loops over arms run in vector registers and are faster."""
+"""Number of arms from which loops over arms run in vector registers and are faster."""
 
 
 class ArmsWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing is carried over in it."""
 
     columns: Floats
-    """Features of a block, one column per arm, on their way to U^-T φ; shape (dim, WIDE)."""
+    """Features of a block, one column per arm, being transformed to U^-T φ; shape (dim, WIDE)."""
     means: Floats
     """φᵀθ-hat, shape (WIDE,)."""
     sq_norms: Floats
@@ -40,7 +40,7 @@ def make_arms_work(dim: int) -> ArmsWork:
 
 @jit
 def block_size(left: int) -> int:
-    """How many of the arms that are left the next block takes."""
+    """Return how many of the remaining arms form the next block."""
     if left < MANY:
         return min(left, NARROW)
     return min(left, WIDE)
@@ -50,7 +50,7 @@ def block_size(left: int) -> int:
 def estimate_arms(estimator: Estimator, arms: Floats, first: int, work: ArmsWork) -> int:
     """Write mean and squared norm of the arms from `first` on into `work`; return how many are in the block."""
     count = block_size(arms.shape[0] - first)
-    # Row by row of the scratch, whose rows lie a power of two apart: writing down its columns would thrash the cache.
+    # Row by row of the scratch: its rows are a power of two apart, so writing down its columns would thrash the cache.
     block = arms[first : first + count]
     for i in range(arms.shape[1]):
         row = work.columns[i]
@@ -62,7 +62,9 @@ def estimate_arms(estimator: Estimator, arms: Floats, first: int, work: ArmsWork
 
 @jit
 def estimate_differences(estimator: Estimator, arms: Floats, best: int, first: int, work: ArmsWork) -> int:
-    """Return the same of φ* - φ for the arms from `first` on, φ* being the features of arm `best`: gaps and their norms."""
+    """Write gap and squared norm of φ* - φ for the arms from `first` on, φ* belonging to `best`; return the block's
+    size.
+    """
     count = block_size(arms.shape[0] - first)
     block = arms[first : first + count]
     for i in range(arms.shape[1]):
@@ -116,7 +118,7 @@ def measure_columns(estimator: Estimator, work: ArmsWork, count: int) -> None:
 
 @jit
 def _measure_narrow(estimator: Estimator, work: ArmsWork) -> None:
-    """Eight columns, with zeros where the block has fewer arms: twenty-four sums in registers."""
+    """Measure eight columns, zeros where the block has fewer arms, with twenty-four sums in registers."""
     triangle, weights, targets = estimator.triangle, estimator.weights, estimator.targets
     columns, means, norms = work.columns, work.means, work.sq_norms
     m0 = m1 = m2 = m3 = m4 = m5 = m6 = m7 = 0.0
@@ -172,7 +174,7 @@ def _measure_wide(
 
 @jit
 def best_available(arms: Floats, available: Bools, theta: Floats) -> int:
-    """Return argmax_a φ_aᵀθ over the available arms, the first one where several tie."""
+    """Return argmax_a φ_aᵀθ over the available arms, the first one in a tie."""
     best = -1
     largest = -np.inf
     for arm in range(arms.shape[0]):
@@ -185,7 +187,7 @@ def best_available(arms: Floats, available: Bools, theta: Floats) -> int:
 
 @jit
 def count_available(available: Bools) -> int:
-    """How many arms may be pulled.
+    """Return how many arms may be pulled.
 
     Example:
         >>> import numpy as np

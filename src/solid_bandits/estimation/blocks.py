@@ -1,10 +1,9 @@
-"""Ridge regression with coefficients for each arm: the joint estimate on e_a ⊗ x, in K triangles of d instead of one.
+"""Ridge regression with separate coefficients for each arm: the joint estimate on e_a ⊗ x, in K triangles of size d.
 
-Where arms share no coefficient, V is block-diagonal, and so is all that follows from it: mean and norm of an arm come
-from its own block, and ‖φ - φ'‖²_{V^-1} of arms of two blocks is the sum of both norms. What the arms do share are σ
-and the ridge, which are found from sums over all blocks. So a decision takes O(K d²), a reward O(d²) and memory K d²,
-where the joint estimate takes K² d² for each arm, for a reward, and of memory; estimates, widths and draws are the
-same up to rounding.
+Where arms share no coefficient, V is block-diagonal, and everything derived from it is too: an arm's mean and norm come
+from its own block, and ‖φ - φ'‖²_{V^-1} of arms in two blocks is the sum of both norms. Arms do share σ and the ridge,
+which are computed from sums over all blocks. So a decision takes O(K d²), a reward O(d²) and memory K d², while the
+joint estimate takes K² d² for each arm, for a reward, and of memory; estimates, widths and draws agree up to rounding.
 
 A row is [block number, x_1, ..., x_d], a model K times d coefficients, one block after the other.
 """
@@ -56,13 +55,13 @@ class Blocks(NamedTuple):
 
     params: RegressionParams
     estimator: Estimator
-    """Triangle, weights and targets have one more axis, of length K; its sums are over all blocks."""
+    """Estimators; triangle, weights and targets have one more axis, of length K, and sums are over all blocks."""
     evidence: Evidence
-    """The same of the rewards without a ridge."""
+    """The same for the rewards without a ridge."""
     step: Ints
     """t: decisions made, shape ()."""
     work: RegressionWork
-    """Scratch: `theta` of all blocks, the others of one."""
+    """Scratch: `theta` of all blocks, the other fields of one block."""
 
 
 def make_estimators(blocks: int, width: int, ridge: float) -> Estimator:
@@ -81,13 +80,13 @@ def make_estimators(blocks: int, width: int, ridge: float) -> Estimator:
 
 
 def make_evidences(blocks: int, width: int, ridge: float) -> Evidence:
-    """Return the rewards of all blocks before there are any; `ridge` is 0 where it is yet to be set."""
+    """Return the evidence of all blocks before any reward; `ridge` is 0 if it will be set later."""
     zeros, numbers = np.zeros((blocks, width)), (np.array(0.0), np.array(float(ridge)), np.array(0.0))
     return Evidence(np.tile(np.eye(width), (blocks, 1, 1)), zeros, zeros.copy(), *numbers)
 
 
 def make_blocks_work(blocks: int, width: int, norms: bool) -> RegressionWork:
-    """Return scratch for so many blocks of this width."""
+    """Return scratch for `blocks` blocks of this width."""
     arms = make_arms_work(width) if norms else None
     return RegressionWork(np.zeros(blocks * width), np.zeros(width), np.zeros(width), arms)
 
@@ -95,7 +94,7 @@ def make_blocks_work(blocks: int, width: int, norms: bool) -> RegressionWork:
 def start_regression(
     setting: Setting, ridge: float | str, half_life: float | None, norms: bool, relative: bool
 ) -> Blocks | Regression:
-    """Return the regression that this setting asks for, before any reward: in blocks, or one for all arms.
+    """Return the regression for this setting before any reward: in blocks, or one for all arms.
 
     The arguments after the first are those of `ridge.make_regression`.
     """
@@ -109,7 +108,7 @@ def start_regression(
 
 
 def each_block(kept: T) -> list[T]:
-    """Return the estimator, or the evidence, of each block; of one for all arms, itself. Views, with the sums of all."""
+    """Return the estimator or evidence of each block, as views with the sums of all; a joint one, itself."""
     parts: Any = kept
     if parts.triangle.ndim == 2:
         return [kept]
@@ -118,14 +117,14 @@ def each_block(kept: T) -> list[T]:
 
 @jit
 def block_of(weights: Floats, row: Floats) -> int:
-    """Return the number of a row's block; whatever the row says, it is one that there is."""
+    """Return a row's block number, clamped to the existing blocks."""
     return int(min(max(row[0], 0.0), weights.shape[0] - 1.0))
 
 
-# A kernel may not return arrays, so that each makes its own views of the blocks.
+# A kernel may not return arrays, so each makes its own views of the blocks.
 @jit_apart
 def replace_ridge(evidence: Evidence, estimator: Estimator, ridge: float, row: Floats) -> None:
-    """Make every block that of its rewards with another ridge."""
+    """Rebuild every block from its rewards with another ridge."""
     residual, log_det_ratio = evidence.residual.item(), 0.0
     evidence.ridge[()] = ridge
     for b in range(estimator.weights.shape[0]):
@@ -142,7 +141,7 @@ def replace_ridge(evidence: Evidence, estimator: Estimator, ridge: float, row: F
 def refine(
     search: Search, rounds: int, evidence: Evidence, estimator: Estimator, noise_std: float, row: Floats
 ) -> None:
-    """Some rounds of the fixed point of the ridge, whose γ and ‖θ-hat‖² are sums over the blocks."""
+    """Iterate the fixed point of the ridge, whose γ and ‖θ-hat‖² are sums over the blocks."""
     most = most_ridge(evidence)
     for _ in range(rounds):
         size = square = 0.0
@@ -162,9 +161,9 @@ def refine(
 
 @jit
 def spread_of(arms: Floats, available: Bools, means: Floats, width: int) -> tuple[float, float]:
-    """Return the largest ‖φ_a - mean of φ‖² and the largest ‖φ_a‖² among the arms that may be pulled, φ_a being e_a ⊗ x.
+    """Return the largest ‖φ_a - mean of φ‖² and the largest ‖φ_a‖² among the available arms, with φ_a = e_a ⊗ x.
 
-    `means` is scratch, for a model.
+    `means` is scratch of a model's size.
     """
     count, widest, largest, total = 0, 0.0, 0.0, 0.0
     blocks = means.reshape((-1, width))
@@ -182,7 +181,7 @@ def spread_of(arms: Floats, available: Bools, means: Floats, width: int) -> tupl
     for arm in range(arms.shape[0]):
         if available[arm]:
             mean, features = blocks[block_of(blocks, arms[arm])], arms[arm][1:]
-            apart = total - dot(mean, mean)  # of the other blocks, where this arm has zeros
+            apart = total - dot(mean, mean)  # from the other blocks, where this arm has zeros
             for i in range(width):
                 apart += (features[i] - mean[i]) * (features[i] - mean[i])
             widest, largest = max(widest, apart), max(largest, dot(features, features))
@@ -191,7 +190,7 @@ def spread_of(arms: Floats, available: Bools, means: Floats, width: int) -> tupl
 
 @jit
 def set_ridge(regression: Blocks, square: float) -> None:
-    """A ridge for features of this squared size, for as long as no arms that differ were on offer."""
+    """Set a ridge for features of this squared size, until arms that differ have been on offer."""
     params, row = regression.params, regression.work.vector
     ridge = ridge_by(params, square)
     if params.search.rounds > 0:
@@ -201,7 +200,7 @@ def set_ridge(regression: Blocks, square: float) -> None:
 
 @jit
 def _observe_offer(regression: Blocks, arms: Floats, available: Bools) -> None:
-    """As the joint estimate does: fade, and set the ridge by the first arms, if it is by them."""
+    """Fade, and set the ridge by the first arms if that is chosen, as the joint estimate does."""
     params, estimator, evidence, work = (
         regression.params,
         regression.estimator,
@@ -227,7 +226,7 @@ def _observe_offer(regression: Blocks, arms: Floats, available: Bools) -> None:
 
 @jit
 def _observe_reward(regression: Blocks, row: Floats, reward: float, age: int) -> None:
-    """Rotate a reward into the triangles of its block; at doubling counts, find the ridge anew."""
+    """Rotate a reward into the triangles of its block; at doubling counts, update the ridge."""
     params, estimator, evidence, work = (
         regression.params,
         regression.estimator,
@@ -258,7 +257,7 @@ def _write_theta(regression: Blocks, theta: Floats) -> None:
 
 @jit
 def measure(estimator: Estimator, b: int, vector: Floats) -> tuple[float, float]:
-    """Return φᵀθ-hat and ‖φ‖²_{V^-1} in a block, of the features in `vector`, which are replaced by U^-T φ."""
+    """Return φᵀθ-hat and ‖φ‖²_{V^-1} in a block for the features in `vector`, which are replaced by U^-T φ."""
     triangle, weights, targets = estimator.triangle[b], estimator.weights[b], estimator.targets[b]
     mean = sq_norm = 0.0
     for i in range(vector.shape[0]):
@@ -272,7 +271,7 @@ def measure(estimator: Estimator, b: int, vector: Floats) -> tuple[float, float]
 
 @jit
 def measure_row(regression: Blocks, row: Floats) -> tuple[float, float]:
-    """Return the same of a row, in its own block."""
+    """Return mean and squared norm of a row, in its own block."""
     vector = regression.work.vector
     for i in range(vector.shape[0]):
         vector[i] = row[1 + i]
@@ -303,7 +302,7 @@ def _value(regression: Blocks, features: Floats, model: Floats) -> float:
 
 @jit
 def _compare_arms(regression: Blocks, features: Floats, other: Floats) -> tuple[float, float]:
-    """Of arms of two blocks the norms add up; of one block, the norm of the difference."""
+    """Return gap and norm: for arms of two blocks the norms add up, within one it is the norm of the difference."""
     weights, vector = regression.estimator.weights, regression.work.vector
     b = block_of(weights, features)
     if b == block_of(weights, other):
@@ -333,7 +332,7 @@ def _estimate_differences(regression: Any, arms: Floats, best: int, first: int) 
 
 @jit
 def _draw_model(regression: Blocks, spread: float, model: Floats, rng: Words) -> None:
-    """The draw of the joint estimate, number by number."""
+    """Draw what the joint estimate would draw, number by number."""
     estimator, squares = regression.estimator, 0.0
     degrees = noise.degrees_of_freedom(regression.params.noise_std, estimator)
     blocks, drawn = model.reshape((-1, regression.work.vector.shape[0])), 0
@@ -349,7 +348,7 @@ def _draw_model(regression: Blocks, spread: float, model: Floats, rng: Words) ->
 
 @jit
 def _have(estimator: Estimator, evidence: Evidence, blocks: int, width: int) -> bool:
-    """Return whether the triangles are so many, of this dimension."""
+    """Return whether there are this many triangles of this dimension."""
     square, line = (blocks, width, width), (blocks, width)
     parts = estimator.triangle.shape == square and evidence.triangle.shape == square
     parts = parts and estimator.weights.shape == line and evidence.weights.shape == line

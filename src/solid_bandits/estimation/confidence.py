@@ -22,9 +22,9 @@ def confidence_radius(
     √c = (1 + 1/log n) / (1 - 1/log n) √κ, where √κ = B√ν + √(2σ² log((2 + 2nL²/(dν)) / δ)) / log n
     + √(2σ²γ³ log(2(1 + log(n/χ) log n) / δ) + 2γ³ max(1, σ²) Υ), γ = 1 + 1/log n, with Υ and χ of the theorem.
 
-    It is of order log(1/δ) + d log log n, and c_{n,1/n} / (2σ² log n) tends to 1. The theorem as printed has no σ²
-    before Υ, but its proof does: without it the bound is loose for σ < 1 (kept as printed) and not proved for σ > 1
-    (mended here).
+    It is of order log(1/δ) + d log log n, and c_{n,1/n} / (2σ² log n) tends to 1. The theorem as printed lacks the σ²
+    before Υ that its proof has: without it the bound is loose for σ < 1 (kept as printed) and not proved for σ > 1
+    (corrected here).
 
     Args:
         n: the horizon, at least 3.
@@ -65,12 +65,12 @@ def squared_radius(
     feature_bound: float,
     ridge: float,
 ) -> float:
-    """Return c_{n,δ} from log n and log 1/δ, so that neither has to be a float itself."""
+    """Return c_{n,δ} from log n and log 1/δ, so that neither n nor 1/δ has to fit in a float."""
     noise_var = noise_std**2
-    # All features zero: nothing to learn, and nothing to be infinite about.
+    # All features are zero: there is nothing to learn, and no reason for an infinite radius.
     feature_bound = max(feature_bound, 1e-150)
     gamma = 1.0 + 1.0 / log_n
-    # log((ν + L² n) / ν): the largest eigenvalue of V relative to the least.
+    # log((ν + L² n) / ν): the largest eigenvalue of V relative to the smallest.
     log_spread = _log_one_plus(2.0 * math.log(feature_bound) - math.log(ridge) + log_n)
     # v_min = ε_1 / (2√d) with ε_1 = 1 / log n, from the proof.
     log_v_min = -math.log(2.0 * math.sqrt(dim) * log_n)
@@ -92,7 +92,7 @@ def squared_radius(
         log_n + 2.0 * math.log(feature_bound) - math.log(dim * ridge)
     )
     first = math.sqrt(2.0 * noise_var * (log_determinant + log_inverse_delta)) / log_n
-    # There is at least one interval to peel, also where features are so small that χ_n exceeds n.
+    # There is at least one interval to peel, even where features are so small that χ_n exceeds n.
     peeling = math.log(2.0 * (1.0 + max(log_n - log_chi, 0.0) * log_n)) + log_inverse_delta
     second = math.sqrt(2.0 * gamma**3 * (noise_var * peeling + max(1.0, noise_var) * cover))
     root_kappa = theta_bound * math.sqrt(ridge) + first + second

@@ -1,8 +1,8 @@
 """The regularised least-squares estimator of Section 2, as a triangular factor kept by plane rotations.
 
-V = νI + Σ φφᵀ is never formed, nor is its inverse: with every column of the features shifted by 1e5 the condition of V
-is 1e11, and both would lose the estimate. What is kept is R with RᵀR = V and z = Qᵀy with R θ-hat = z, written without
-square roots as R = D^½ U, z = D^½ t: U unit upper triangular, D diagonal. A reward is one row more of the
+Neither V = νI + Σ φφᵀ nor its inverse is formed: with every column of the features shifted by 1e5 the condition number
+of V is 1e11, and both would lose the estimate. Instead R with RᵀR = V and z = Qᵀy with R θ-hat = z are kept, written
+without square roots as R = D^½ U, z = D^½ t: U unit upper triangular, D diagonal. A reward is one more row of the
 least-squares problem, and rotating it into the triangle takes O(d²) (Gentleman 1973, "Least squares computations by
 Givens transformations without square roots").
 """
@@ -35,9 +35,9 @@ class Estimator(NamedTuple):
     residual: Floats
     """Σ (Y - φᵀθ-hat)² + ν ‖θ-hat‖², shape ()."""
     rewards: Ints
-    """How many rewards have come, shape ()."""
+    """Number of rewards so far, shape ()."""
     mass: Floats
-    """Σ w, the weights of the rewards, shape (): their number, unless evidence fades."""
+    """Σ w, the weights of the rewards, shape (); equal to their number unless evidence fades."""
     reward_sum: Floats
     """Σ w Y, shape ()."""
     reward_scatter: Floats
@@ -45,7 +45,7 @@ class Estimator(NamedTuple):
 
 
 def make_estimator(dim: int, ridge: float) -> Estimator:
-    """Return the estimator before any reward: V = ridge * I, θ-hat = 0. With ridge 0 it is set later (`set_ridge`)."""
+    """Return the estimator before any reward: V = ridge * I, θ-hat = 0. A ridge of 0 is set later by `set_ridge`."""
     return Estimator(
         triangle=np.eye(dim),
         weights=np.full(dim, float(ridge)),
@@ -61,15 +61,15 @@ def make_estimator(dim: int, ridge: float) -> Estimator:
 
 @jit
 def set_ridge(estimator: Estimator, ridge: float) -> None:
-    """V = ridge * I, for an estimator that has seen nothing."""
+    """Set V = ridge * I, for an estimator that has seen nothing."""
     estimator.weights[:] = ridge
 
 
 @jit
 def observe(estimator: Estimator, features: Floats, reward: float, row: Floats, gains: Floats) -> float:
-    """Take in one reward: V += φφᵀ and all that follows; return 1 + ‖φ‖²_{V^-1} of before.
+    """Add one reward: V += φφᵀ and everything that follows; return 1 + ‖φ‖²_{V^-1} for the previous V.
 
-    Writes t's of V^-1 φ (of after) into `gains`, shape (dim,): U^-1 `gains` is V^-1 φ. `row` is scratch, shape (dim,).
+    Writes the g with U^-1 g = V^-1 φ, for the new V, into `gains`, shape (dim,). `row` is scratch, shape (dim,).
     """
     triangle, weights, targets = estimator.triangle, estimator.weights, estimator.targets
     dim = weights.shape[0]
@@ -100,7 +100,7 @@ def observe(estimator: Estimator, features: Floats, reward: float, row: Floats, 
 
 @jit
 def count_reward(estimator: Estimator, reward: float, weight: float) -> None:
-    """Count a reward, and take it into the sums; of Σ w (Y - Ȳ)² no offset takes digits (Welford 1962)."""
+    """Count a reward and add it to the sums; an offset costs Σ w (Y - Ȳ)² no digits (Welford 1962)."""
     before = estimator.mass.item()
     after = before + weight
     mean = estimator.reward_sum.item() / before if before > 0.0 else reward
@@ -149,7 +149,7 @@ def squared_norm(estimator: Estimator, vector: Floats) -> float:
 
 @jit
 def write_gram(estimator: Estimator, gram: Floats) -> None:
-    """Write V = Uᵀ D U into `gram`: for what needs its eigenvectors, in the theorems' form of SOLID."""
+    """Write V = Uᵀ D U into `gram`, for uses that need its eigenvectors, as SOLID's theoretical form does."""
     triangle, weights = estimator.triangle, estimator.weights
     dim = weights.shape[0]
     for i in range(dim):

@@ -1,19 +1,19 @@
-"""The ridge that makes the rewards most likely: MacKay's fixed point, at doubling counts of rewards.
+"""The ridge that makes the rewards most likely: MacKay's fixed point, updated at doubling counts of rewards.
 
 Under the prior N(0, σ²/ν I) the evidence is greatest where (MacKay 1992, "Bayesian interpolation")
 
     ν = σ² γ / ‖θ-hat‖²,     γ = tr(V^-1 Σ φφᵀ) = d - ν tr V^-1, the number of well-determined parameters.
 
-That takes the size of the few parameters that are known for the size of all the others. With a `caution` c the ridge is
-ν γ / (γ + c) instead: γ parameters tell their variance no better than to a factor 1 ± √(2/γ), so the fewer of them are
-known, the wider the prior; where many are known, nothing changes.
+This assumes that all parameters have the size of the few that are known. With a `caution` c the ridge is ν γ / (γ + c)
+instead: γ parameters determine their variance only to a factor 1 ± √(2/γ), so the fewer of them are known, the wider
+the prior; where many are known, nothing changes.
 
-So that ν can be replaced, the triangle of the rewards alone is carried beside the estimator's: νI with the d rows of
-it rotated in *is* the estimator of that ridge, O(d³), with nothing subtracted. Neither triangle has a scale of its
-own: rewards or features times a power of two lead to the same digits.
+So that ν can be replaced, the triangle of the rewards alone is carried next to the estimator's: νI with its d rows
+rotated in *is* the estimator with that ridge, at O(d³) and without subtractions. Neither triangle has a scale of its
+own: rewards or features multiplied by a power of two give the same digits.
 
-Evidence that fades needs the same: the triangle of the rewards can be scaled, O(d), the estimator's with its ridge
-cannot.
+Evidence that fades needs the same, because the triangle of the rewards can be scaled in O(d) and the estimator's, with
+its ridge, cannot.
 """
 
 import math
@@ -28,51 +28,52 @@ from solid_bandits.estimation.linalg.vectors import dot
 from solid_bandits.estimation.noise import noise_variance
 
 LEAST_RATIO = 1e-40
-"""Of the ridge to the one it started from: what is below makes no difference but to overflow."""
+"""Smallest ratio of the ridge to its starting value; anything below makes no difference except for overflow."""
 LEAST_SCALE = 1e-60
-"""Of a squared scale of features: a ridge in proportion to less would let later features overflow."""
+"""Smallest squared scale of features; a ridge in proportion to less would let later features overflow."""
 LEAST_PIVOT = LEAST_SCALE**2
-"""Of the rewards' triangle: less is taken for nothing."""
+"""Smallest weight in the rewards' triangle; anything less counts as zero."""
 
 LEAST_APART = 1e-24
-"""Of the squared spread of arms to their squared size: arms that are one but for the rounding of their mean do not
-differ."""
+"""Smallest ratio of the squared spread of arms to their squared size; below it, arms differ only by the rounding of
+their mean."""
 
 
 class Search(NamedTuple):
-    """How the ridge is looked for."""
+    """Settings of the search for the ridge."""
 
     start: float
-    """ν before any evidence, over the squared spread of the arms on offer."""
+    """Initial ν, relative to the squared spread of the arms on offer."""
     rounds: int
-    """Of the fixed point at each count."""
+    """Number of fixed-point iterations at each count."""
     first: int
-    """The number of rewards from which on it is looked for."""
+    """Number of rewards from which on the ridge is searched for."""
     caution: float
-    """c: the ridge is γ / (γ + c) of MacKay's: the fewer parameters are known, the wider the prior; 0 is his own."""
+    """Caution c: the ridge is γ / (γ + c) times MacKay's, so the fewer parameters are known, the wider the prior; 0 is
+    his."""
     every: int = 0
-    """Where evidence fades: rewards after which the ridge is looked for again; 0 leaves it at doubling counts."""
+    """For evidence that fades: number of rewards between searches; 0 searches at doubling counts."""
 
 
 class Evidence(NamedTuple):
-    """The rewards without a ridge, and the ridge of now. All arrays are updated in place."""
+    """The rewards without a ridge, and the current ridge. All arrays are updated in place."""
 
     triangle: Floats
     """U, unit upper triangular, shape (dim, dim)."""
     weights: Floats
     """D, shape (dim,): Σ φφᵀ = Uᵀ D U; 0 where nothing is known."""
     targets: Floats
-    """Shape (dim,): least squares without a ridge is U θ = targets."""
+    """Targets, shape (dim,): least squares without a ridge is U θ = targets."""
     residual: Floats
-    """What least squares without a ridge leaves, shape ()."""
+    """Residual of least squares without a ridge, shape ()."""
     ridge: Floats
     """ν, shape (); 0 before the first arms."""
     start: Floats
-    """Where ν started, and what it is at most, shape (); 0 before arms that differ were on offer."""
+    """Initial and largest value of ν, shape (); 0 until arms that differ have been on offer."""
 
 
 def make_evidence(dim: int) -> Evidence:
-    """Before any reward."""
+    """Return the evidence before any reward."""
     return Evidence(np.eye(dim), np.zeros(dim), np.zeros(dim), np.array(0.0), np.array(0.0), np.array(0.0))
 
 
@@ -80,9 +81,9 @@ def make_evidence(dim: int) -> Evidence:
 def rotate(
     triangle: Floats, weights: Floats, targets: Floats, row: Floats, target: float, weight: float
 ) -> tuple[float, float]:
-    """Rotate one more row of this weight into Uᵀ D U, D being 0 or more; `row` is used up.
+    """Rotate one more row of this weight into Uᵀ D U, with D >= 0; `row` is overwritten.
 
-    Returns what it adds to the residual, and the weight that is left of it, det V of before over that of after.
+    Returns the increase of the residual, and the remaining weight of the row: det V before over det V after.
     """
     dim = weights.shape[0]
     for i in range(dim):
@@ -117,7 +118,7 @@ def rotate_both(
     row: Floats,
     other: Floats,
 ) -> None:
-    """Rotate a reward of this weight into both triangles: `rotate` twice at once, each waits for its own divisions."""
+    """Rotate a reward of this weight into both triangles, interleaved because each `rotate` waits for its divisions."""
     bare, ridged = evidence.triangle, estimator.triangle
     bare_weights, ridged_weights = evidence.weights, estimator.weights
     dim = features.shape[0]
@@ -172,7 +173,7 @@ def absorb(
     row: Floats,
     other: Floats,
 ) -> None:
-    """Take in one reward, the ridge being set; at doubling counts, find the ridge anew."""
+    """Add one reward, once the ridge is set; at doubling counts, update the ridge."""
     rotate_both(evidence, estimator, features, reward, weight, row, other)
     count_reward(estimator, reward, weight)
     if is_due(search, estimator):
@@ -181,7 +182,7 @@ def absorb(
 
 @jit
 def is_due(search: Search, estimator: Estimator) -> bool:
-    """Return whether the ridge is to be found anew after this reward."""
+    """Return whether the ridge is to be updated after this reward."""
     count = estimator.rewards.item()
     due = count & (count - 1) == 0 or (search.every > 0 and count % search.every == 0)
     return due and count >= search.first
@@ -189,14 +190,14 @@ def is_due(search: Search, estimator: Estimator) -> bool:
 
 @jit
 def fade(evidence: Evidence, estimator: Estimator, share: float) -> None:
-    """Leave a share of the evidence; the estimator is that of what is left once its ridge is put in again."""
+    """Keep a share of the evidence; the estimator matches it only once its ridge is put back."""
     fade_weights(evidence.weights, share)
     fade_sums(evidence, estimator, share)
 
 
 @jit
 def fade_weights(weights: Floats, share: float) -> None:
-    """Leave a share of the weights of a triangle."""
+    """Multiply the weights of a triangle by a share."""
     for i in range(weights.shape[0]):
         kept = share * weights[i]
         weights[i] = kept if kept > LEAST_PIVOT else 0.0
@@ -204,7 +205,7 @@ def fade_weights(weights: Floats, share: float) -> None:
 
 @jit
 def fade_sums(evidence: Evidence, estimator: Estimator, share: float) -> None:
-    """Leave a share of all sums over rewards."""
+    """Multiply all sums over rewards by a share."""
     evidence.residual[()] *= share
     estimator.mass[()] *= share
     estimator.reward_sum[()] *= share
@@ -213,9 +214,9 @@ def fade_sums(evidence: Evidence, estimator: Estimator, share: float) -> None:
 
 @jit
 def regularise(evidence: Evidence, estimator: Estimator, ridge: float, row: Floats) -> tuple[float, float]:
-    """Make a triangle that of these rewards with this ridge.
+    """Rebuild a triangle from these rewards with this ridge.
 
-    Returns what the ridge adds to the residual, and log(det V / det νI).
+    Returns the ridge's contribution to the residual, and log(det V / det νI).
     """
     triangle, weights, targets = estimator.triangle, estimator.weights, estimator.targets
     dim = weights.shape[0]
@@ -238,7 +239,7 @@ def regularise(evidence: Evidence, estimator: Estimator, ridge: float, row: Floa
 
 @jit_apart
 def replace_ridge(evidence: Evidence, estimator: Estimator, ridge: float, row: Floats) -> None:
-    """Make the estimator that of these rewards with another ridge."""
+    """Rebuild the estimator from these rewards with another ridge."""
     evidence.ridge[()] = ridge
     left, log_det_ratio = regularise(evidence, estimator, ridge, row)
     estimator.residual[()] = evidence.residual.item() + left
@@ -259,13 +260,13 @@ def determined(evidence: Evidence, estimator: Estimator, row: Floats) -> float:
 
 @jit
 def most_ridge(evidence: Evidence) -> float:
-    """What the ridge is at most: where it started, or what it is where it has not."""
+    """Return the largest allowed ridge: its starting value, or its current value if it has not started."""
     return evidence.start.item() if evidence.start.item() > 0.0 else evidence.ridge.item()
 
 
 @jit
 def next_ridge(search: Search, most: float, variance: float, size: float, square: float) -> float:
-    """Return ν = σ² γ² / ((γ + c) ‖θ-hat‖²), never above `most`; 0 where the rewards say nothing of it."""
+    """Return ν = σ² γ² / ((γ + c) ‖θ-hat‖²), never above `most`; 0 where the rewards say nothing about it."""
     wanted = variance * size * (size / (size + search.caution)) if size > 0.0 else 0.0
     if not wanted > 0.0:
         return 0.0
@@ -276,7 +277,7 @@ def next_ridge(search: Search, most: float, variance: float, size: float, square
 def refine(
     search: Search, rounds: int, evidence: Evidence, estimator: Estimator, noise_std: float, row: Floats
 ) -> None:
-    """Some rounds of the fixed point; the ridge stays as it was where rewards say nothing."""
+    """Iterate the fixed point; the ridge keeps its value where rewards say nothing about it."""
     most = most_ridge(evidence)
     for _ in range(rounds):
         size = determined(evidence, estimator, row)
@@ -293,7 +294,7 @@ def refine(
 def spread_of(arms: Floats, available: Bools, row: Floats) -> tuple[float, float]:
     """Return the largest ‖φ_a - mean of φ‖² and the largest ‖φ_a‖² among the arms that may be pulled.
 
-    The first is the scale of what arms differ in: an offset that they share is none of it.
+    The first is the scale of the differences between arms, without an offset that they share.
     """
     count = 0
     for i in range(row.shape[0]):
@@ -321,7 +322,7 @@ def spread_of(arms: Floats, available: Bools, row: Floats) -> tuple[float, float
 def begin(
     search: Search, evidence: Evidence, estimator: Estimator, arms: Floats, available: Bools, row: Floats
 ) -> None:
-    """Set where the ridge starts by the first arms on offer that differ; until then by their size."""
+    """Set the initial ridge from the first arms on offer that differ; until then from their size."""
     if evidence.start.item() > 0.0:
         return
     widest, largest = spread_of(arms, available, row)
@@ -336,6 +337,6 @@ def begin(
 def begin_by_size(
     search: Search, evidence: Evidence, estimator: Estimator, square: float, row: Floats
 ) -> None:
-    """A ridge for features of this squared size, for as long as no arms that differ were on offer."""
+    """Set a ridge for features of this squared size, until arms that differ have been on offer."""
     scale = max(square, LEAST_SCALE) if square > 0.0 else 1.0
     replace_ridge(evidence, estimator, search.start * scale, row)

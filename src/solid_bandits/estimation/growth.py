@@ -1,8 +1,8 @@
-"""Regressions that grow: one more block or column, other coordinates; and what each coefficient adds to an estimate.
+"""Regressions that grow: one more block or column, new coordinates; and the contribution of each coefficient.
 
-Each function returns a new regression of the same type with arrays of its own, exactly as if the block or the column
-had been there from the start. That needs the evidence apart from its ridge, which `blocks` always keeps and `ridge`
-where it is asked to.
+Each function returns a new regression of the same type with its own arrays, exactly as if the block or the column had
+been there from the start. That requires evidence kept apart from its ridge, which `blocks` always has and `ridge` on
+request.
 """
 
 import copy
@@ -29,11 +29,11 @@ from solid_bandits.estimation.ridge import Regression, make_work, ridge_by
 T = TypeVar("T")
 Kept = Blocks | Regression
 TRIANGULAR = "triangle", "weights", "targets"
-"""The fields of an estimator, and of evidence, that have an axis for blocks."""
+"""Fields of an estimator, and of evidence, that have an axis for blocks."""
 
 
 class Parts(NamedTuple):
-    """What each feature of an arm adds.
+    """Contribution of each feature of an arm.
 
     Example:
         >>> parts = Parts(estimate=np.array([1.0, 2.0]), squared_width=np.array([0.5, 0.25]))
@@ -48,7 +48,7 @@ class Parts(NamedTuple):
 
 
 def require_apart(regression: Any) -> Kept:
-    """Return the regression, if it is one that can grow."""
+    """Return the regression; raise a ValueError if it cannot grow."""
     if isinstance(regression, Blocks) or (
         isinstance(regression, Regression) and regression.evidence is not None
     ):
@@ -59,11 +59,11 @@ def require_apart(regression: Any) -> Kept:
 
 
 def add_block(regression: Any, like: int | None) -> Blocks:
-    """One more block: without rewards, or with what block `like` knows.
+    """Return the regression with one more block: without rewards, or with the knowledge of block `like`.
 
-    A copy has the coefficients, widths and evidence of the other, and they count as its own in the ridge by evidence.
-    The rewards that they come from count once: σ-hat has no more degrees of freedom than before, and Σ (Y - φᵀθ-hat)²
-    stays; ν ‖θ‖², which is in σ-hat too, is that of one block more.
+    A copy has the coefficients, widths and evidence of the other block, and they count fully in the ridge by evidence.
+    Their rewards count once: σ-hat has no more degrees of freedom than before, and Σ (Y - φᵀθ-hat)² is unchanged;
+    ν ‖θ‖², which is also in σ-hat, has one more block.
     """
     if not isinstance(regression, Blocks):
         raise ValueError("agent must have blocks to take one more, got one estimate for all arms")
@@ -91,7 +91,7 @@ def add_block(regression: Any, like: int | None) -> Blocks:
 
 
 def add_columns(regression: Any, place: int, count: int) -> Kept:
-    """Return columns before column `place`, in every block where there are any, that were 0 in all features so far."""
+    """Return the regression with `count` columns before column `place` of each block, zero in all features so far."""
     kept = require_apart(regression)
     evidence = evidence_of(kept)
     return _with(
@@ -102,16 +102,16 @@ def add_columns(regression: Any, place: int, count: int) -> Kept:
 
 
 def change_basis(regression: Any, basis: Floats) -> Kept:
-    """Return the model in other coordinates, φ_new = M φ_old, M being `basis` in every block.
+    """Return the model in other coordinates, φ_new = M φ_old, with M = `basis` in every block.
 
-    The evidence without its ridge has rows R with RᵀR = Σ φφᵀ. They become R Mᵀ, rotated back into a triangle, and
-    nothing else is lost or added: as if all rewards had come with the new features. The ridge is then put back by the
-    rules that it is chosen by, without a trace of the old coordinates:
+    The evidence without its ridge has rows R with RᵀR = Σ φφᵀ. They become R Mᵀ, rotated back into a triangle, which is
+    exact: as if all rewards had come with the new features. The ridge is then put back by the rules that it is chosen
+    by, without a trace of the old coordinates:
 
-    - a number is itself; where it is in units of the arms, these are the root of the mean ‖φ‖² of the rewards so far;
-    - the ridge by evidence starts from that mean, and the fixed point gets as many rounds as if it had been looked for
-      at every doubling of the rewards;
-    - before the first reward it is unset, if the arms on offer set it: the next ones do.
+    - a number stays; where it is in units of the arms, the unit is the root of the mean ‖φ‖² of the rewards so far;
+    - the ridge by evidence starts from that mean, and the fixed point gets as many iterations as if it had been
+    updated at every doubling of the rewards;
+    - before the first reward it is unset if the arms on offer set it: the next ones do.
     """
     kept = require_apart(regression)
     params, old, row = kept.params, evidence_of(kept), np.zeros(len(basis))
@@ -139,7 +139,7 @@ def change_basis(regression: Any, basis: Floats) -> Kept:
 
 
 def parts_of(regression: Any, features: Floats) -> Parts:
-    """What each feature of an arm adds to its estimate and to its squared width.
+    """Return the contribution of each feature of an arm to its estimate and to its squared width.
 
     `features` is the row of the arm, shape (dim,).
     """
@@ -151,7 +151,7 @@ def parts_of(regression: Any, features: Floats) -> Parts:
         estimator = regression.estimator
     else:
         raise ValueError("agent must keep a linear estimate to be explained")
-    if not estimator.weights.any():  # no ridge yet, so that nothing is known
+    if not estimator.weights.any():  # no ridge yet, so nothing is known
         return Parts(np.zeros(len(features)), np.where(features == 0.0, 0.0, np.inf))
     theta, direction = np.zeros(len(features)), np.array(features)
     solve_both(estimator, theta, direction)
@@ -170,7 +170,7 @@ def solve_both(estimator: Estimator, theta: Floats, direction: Floats) -> None:
 
 @jit_apart
 def move(kept: Evidence, basis: Floats, moved: Evidence, row: Floats) -> float:
-    """Write the triangle of the same rewards with features M φ; return what rounding adds to the residual."""
+    """Write the triangle of the same rewards with features M φ; return the residual added by rounding."""
     dim, residual = row.shape[0], 0.0
     for i in range(dim):
         moved.weights[i], moved.targets[i] = 0.0, 0.0
@@ -179,8 +179,8 @@ def move(kept: Evidence, basis: Floats, moved: Evidence, row: Floats) -> float:
     for i in range(dim):
         if kept.weights[i] > 0.0:
             for j in range(dim):
-                # Summed in a register: a sum in memory is compiled twice, for arrays near each other and not, and their
-                # rounding differs, so that a replay could differ with where arrays lie.
+                # Summed in a register: a sum in memory is compiled in two versions, for arrays near each other and not,
+                # whose rounding differs, so a replay could depend on where arrays are in memory.
                 total = basis[j, i]
                 for k in range(i + 1, dim):
                     total += basis[j, k] * kept.triangle[i, k]
@@ -194,17 +194,17 @@ def move(kept: Evidence, basis: Floats, moved: Evidence, row: Floats) -> float:
 
 def evidence_of(regression: Kept) -> Evidence:
     """Return the rewards without a ridge."""
-    assert regression.evidence is not None  # `require_apart` saw to it
+    assert regression.evidence is not None  # `require_apart` ensures it
     return regression.evidence
 
 
 def _copied(arrays: T) -> T:
-    """Return a named tuple of arrays with arrays of its own."""
+    """Return a named tuple with copies of its arrays."""
     return copy.deepcopy(arrays)
 
 
 def _widened(kept: Any, place: int, count: int, weight: float) -> Any:
-    """Return the same with columns of zeros before column `place`, of this weight."""
+    """Return the triangle or vector with columns of zeros, of this weight, before column `place`."""
     where = [place] * count
     triangle = np.insert(np.insert(kept.triangle, where, 0.0, axis=-1), where, 0.0, axis=-2)
     new = np.arange(place, place + count)
@@ -215,7 +215,7 @@ def _widened(kept: Any, place: int, count: int, weight: float) -> Any:
 
 
 def _with(regression: Kept, estimator: Estimator, evidence: Evidence) -> Kept:
-    """Return the regression with these, and scratch of their size."""
+    """Return the regression with this estimator and evidence, and scratch of their size."""
     norms, width = regression.work.arms is not None, estimator.weights.shape[-1]
     if isinstance(regression, Blocks):
         work = make_blocks_work(len(estimator.weights), width, norms)

@@ -1,4 +1,4 @@
-"""The noise of the rewards: its σ where it is told, what the rewards say of it where it is not.
+"""Noise of the rewards: σ if it is told, otherwise its estimate from the rewards.
 
 Under a normal-inverse-gamma prior worth one observation, θ given σ² being N(θ-hat, σ² V^-1), the posterior of θ is a
 Student distribution with n + 1 degrees of freedom around θ-hat, of scale σ-hat V^-½:
@@ -6,7 +6,7 @@ Student distribution with n + 1 degrees of freedom around θ-hat, of scale σ-ha
     σ-hat² = (Σ (Y - φᵀθ-hat)² + ν ‖θ-hat‖² + s²) / (n + 1),     s² = Σ (Y - Ȳ)² / n.
 
 n is the sum of the rewards' weights where evidence fades. The one observation is worth the *centred* variance s² of the
-rewards: their second moment would be that of the offset where rewards have one.
+rewards, because their second moment would be dominated by an offset of the rewards.
 """
 
 import math
@@ -17,9 +17,9 @@ from solid_bandits.estimation.estimator import Estimator
 
 @jit
 def noise_variance(noise_std: float, estimator: Estimator) -> float:
-    """Return σ² where it is told (`noise_std` > 0), else σ-hat².
+    """Return σ² if it is told (`noise_std` > 0), else σ-hat².
 
-    It is 1 while there is no reward but 0: every mean is 0 then, and any scale leads to the same choices.
+    It is 1 until there is a reward other than 0: every mean is 0 then, and any scale leads to the same choices.
     """
     if noise_std > 0.0:
         return noise_std * noise_std
@@ -38,5 +38,5 @@ def noise_deviation(noise_std: float, estimator: Estimator) -> float:
 
 @jit
 def degrees_of_freedom(noise_std: float, estimator: Estimator) -> float:
-    """Return the number of rewards + 1 where σ is not told; 0 stands for a normal distribution."""
+    """Return the number of rewards + 1 if σ is not told; 0 stands for a normal distribution."""
     return 0.0 if noise_std > 0.0 else estimator.mass.item() + 1.0

@@ -1,12 +1,12 @@
-"""The regression that a policy decides by: how rewards are learnt from, and what it then says of the arms on offer.
+"""The regression that a policy decides by: how it learns from rewards, and what it says about the arms on offer.
 
-A policy's rule asks a few functions, and they choose their code by the type of the regression: `observe_offer` before
-each decision and `observe_reward` after it, and between them those below. Here is what they must do. `ridge` has the
-one that all policies have, ridge regression with Gaussian noise; `blocks` the same with coefficients for each arm.
-Another likelihood is a file with a named tuple, its kernels and a call of `register_regression`.
+A policy's rule calls a few functions, which choose their code by the type of the regression: `observe_offer` before
+each decision, `observe_reward` after it, and the ones below in between. This module states what they must do. `ridge`
+has the one that all policies use, ridge regression with Gaussian noise; `blocks` has the same with coefficients for
+each arm. Another likelihood is a file with a named tuple, its kernels and a call of `register_regression`.
 
-A *row* is what stands for an arm in an offer, its features; a *model* is a vector that may be θ, such as the estimate
-or a draw around it. Which entries of a model belong to a row is the regression's to know.
+A *row* represents an arm in an offer: its features. A *model* is a vector that may be θ, such as the estimate or a draw
+around it. Only the regression knows which entries of a model belong to a row.
 """
 
 from collections.abc import Callable
@@ -20,21 +20,23 @@ from solid_bandits._internal.kernel_cache import note_modules
 from solid_bandits._internal.types import Bools, Floats, Words
 
 EVIDENCE = "evidence"
-"""As a ridge: the one that makes the rewards most likely."""
+"""As a value of `ridge`: choose the one that makes the rewards most likely."""
 
 
-# -- what a policy asks of a regression, whatever its type --
+# -- functions that a policy calls, for every type of regression --
 
 
 @by_type
 def observe_offer(regression: Any, arms: Floats, available: Bools) -> None:
-    """Look at the arms on offer, once before each decision: evidence fades, a ridge may take its scale from them."""
+    """Observe the arms on offer, once before each decision: evidence fades, and a ridge may take its scale from
+    them.
+    """
     raise NotImplementedError
 
 
 @by_type
 def observe_reward(regression: Any, features: Floats, reward: float, age: int) -> None:
-    """Learn from a reward; its decision was made `age` decisions ago, 0 being the last one."""
+    """Learn from a reward whose decision was made `age` decisions ago; 0 is the last one."""
     raise NotImplementedError
 
 
@@ -58,13 +60,13 @@ def value(regression: Any, features: Floats, model: Floats) -> float:
 
 @by_type
 def first_coefficient(regression: Any, features: Floats) -> int:
-    """Where in a model the coefficients of these features begin: 0 where all arms share them."""
+    """Return the index in a model at which the coefficients of these features begin: 0 where all arms share them."""
     raise NotImplementedError
 
 
 @by_type
 def squared_norm(regression: Any, vector: Floats) -> float:
-    """Return ‖φ‖²_{V^-1} of one vector, which is used up."""
+    """Return ‖φ‖²_{V^-1} of one vector, which is overwritten."""
     raise NotImplementedError
 
 
@@ -76,7 +78,7 @@ def estimate_arms(regression: Any, arms: Floats, first: int) -> int:
 
 @by_type
 def estimate_differences(regression: Any, arms: Floats, best: int, first: int) -> int:
-    """Return the same of φ* - φ for the arms from `first` on, φ* being the features of arm `best`: gaps and their norms."""
+    """Write gap and squared norm of φ* - φ for the arms from `first` on, φ* belonging to `best`; return how many."""
     raise NotImplementedError
 
 
@@ -94,7 +96,7 @@ def draw_model(regression: Any, spread: float, model: Floats, rng: Words) -> Non
 
 @by_type
 def noise_deviation(regression: Any) -> float:
-    """Return σ where it is told, else its estimate.
+    """Return σ if it is told, else its estimate.
 
     Example:
         >>> import solid_bandits as sb
@@ -107,7 +109,7 @@ def noise_deviation(regression: Any) -> float:
 
 @by_type
 def degrees_of_freedom(regression: Any) -> float:
-    """Of the estimate of σ; 0 stands for a normal distribution, where σ is told.
+    """Return the degrees of freedom of the estimate of σ; 0 stands for a normal distribution, where σ is told.
 
     Example:
         >>> import solid_bandits as sb
@@ -127,13 +129,13 @@ def log_det_ratio(regression: Any) -> float:
 
 @by_type
 def fits(regression: Any, dim: int) -> bool:
-    """Return whether every array of it fits rows of so many entries: asked on behalf of policies of a user's own."""
+    """Return whether all arrays fit rows with `dim` entries; checked for policies of a user's own."""
     raise NotImplementedError
 
 
 @by_type
 def models_fit(regression: Any, size: int) -> bool:
-    """Return whether every array of it fits models of so many entries."""
+    """Return whether all arrays fit models with `size` entries."""
     raise NotImplementedError
 
 
@@ -145,7 +147,8 @@ INTERFACE = (
 
 
 def register_regression(kind: type, **kernels: Callable[..., Any]) -> None:
-    """Make these the kernels of a type of regression, by the names above; those that no policy of it asks may lack.
+    """Register the kernels of a type of regression, by the names above; those that none of its policies calls may be
+    absent.
 
     Example:
         >>> from typing import NamedTuple
@@ -174,13 +177,13 @@ def predict_linearly(regression: Any, vector: Floats) -> float:
 
 
 def predicts_linearly(regression: Any) -> bool:
-    """Return whether its expected reward is φᵀθ-hat, θ being all of its coefficients."""
+    """Return whether the expected reward is φᵀθ-hat, with θ holding all coefficients."""
     return predict_reward.__dict__["kernels"].get(type(regression)) is predict_linearly
 
 
 @jit
 def best_of_model(regression: Any, arms: Floats, available: Bools, model: Floats) -> int:
-    """Return the available arm with the largest φᵀθ' under a model θ', the first one where several tie."""
+    """Return the available arm with the largest φᵀθ' under a model θ', the first one in a tie."""
     best = -1
     largest = -np.inf
     for arm in range(arms.shape[0]):

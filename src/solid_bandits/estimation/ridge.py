@@ -1,7 +1,7 @@
-"""Ridge regression with Gaussian noise: the regression that all policies have, and kernels of whatever is a triangle.
+"""Ridge regression with Gaussian noise, the regression that all policies have, and kernels for any triangle.
 
-Its estimator, how its ridge is chosen, how long its evidence lasts, σ told or estimated, and its scratch. What a policy
-asks of it is declared in `regression`.
+It holds its estimator, how its ridge is chosen, how long its evidence lasts, σ (told or estimated), and its scratch.
+The functions that a policy calls are declared in `regression`.
 """
 
 import math
@@ -34,9 +34,9 @@ from solid_bandits.estimation.regression import EVIDENCE, predict_linearly, regi
 from solid_bandits.estimation.student import student_next
 
 SEARCH = Search(start=20.0, rounds=3, first=1, caution=4.0)
-"""Of the ridge by evidence; chosen in a study (docs/untold.md)."""
+"""Search settings of the ridge by evidence, chosen in a study (docs/untold.md)."""
 SHORTEST, LONGEST = 1.0, 1e12
-"""Half-lives, in decisions."""
+"""Limits of a half-life, in decisions."""
 
 
 class RegressionParams(NamedTuple):
@@ -45,26 +45,26 @@ class RegressionParams(NamedTuple):
     noise_std: float
     """σ, or 0 where it is unknown."""
     ridge: float
-    """ν, or ν over L², L the largest norm among the arms of the first decision; or 0 where it is searched for."""
+    """ν, or ν over L² with L the largest norm among the arms of the first decision; 0 if it is searched for."""
     search: Search
-    """For the ridge by evidence; without rounds the ridge is as given."""
+    """Settings of the ridge by evidence; without iterations the ridge is fixed."""
     relative: bool
     """Whether ν is in units of the arms."""
     kept: float
-    """2^(-1/h), what a decision leaves of the evidence before it; 1 where nothing fades."""
+    """2^(-1/h), the share of earlier evidence that is left after each decision; 1 without fading."""
 
 
 class RegressionWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing is carried over in it."""
 
     theta: Floats
     """θ-hat, shape (dim,)."""
     vector: Floats
-    """Shape (dim,)."""
+    """Scratch, shape (dim,)."""
     gains: Floats
-    """Shape (dim,)."""
+    """Scratch, shape (dim,)."""
     arms: ArmsWork | None
-    """Of policies that ask for norms of arms."""
+    """Scratch for policies that ask for norms of arms."""
 
 
 class Regression(NamedTuple):
@@ -80,21 +80,21 @@ class Regression(NamedTuple):
     params: RegressionParams
     estimator: Estimator
     evidence: Evidence | None
-    """The rewards without a ridge, where the ridge is by evidence or the evidence fades."""
+    """The rewards without a ridge, if the ridge is by evidence or the evidence fades."""
     step: Ints
     """t: decisions made, shape ()."""
     work: RegressionWork
 
 
 def make_work(dim: int, norms: bool) -> RegressionWork:
-    """Return scratch for features of dimension `dim`; `norms` is whether blocks of arms are asked about."""
+    """Return scratch for features of dimension `dim`; `norms` is whether blocks of arms will be measured."""
     return RegressionWork(np.zeros(dim), np.zeros(dim), np.zeros(dim), make_arms_work(dim) if norms else None)
 
 
 def make_params(
     noise_std: float, ridge: float | str, half_life: float | None, relative: bool
 ) -> RegressionParams:
-    """What was chosen, checked, as compiled code takes it."""
+    """Check the chosen parameters and return them in compiled form."""
     searched = isinstance(ridge, str) and ridge == EVIDENCE
     if not searched:
         checks.positive("ridge", ridge)  # type: ignore[arg-type]  # a word is refused too
@@ -118,13 +118,13 @@ def make_regression(
     """Return a regression before any reward.
 
     Args:
-        dim: d.
+        dim: the feature dimension d.
         noise_std: σ, or 0 where it is unknown.
         ridge: ν, or "evidence".
-        half_life: decisions in which evidence loses half its weight; None is never.
-        norms: whether `estimate_arms` and `estimate_differences` will be asked.
-        relative: whether a ridge that is a number is in units of the first arms' size.
-        apart: whether evidence is kept apart from its ridge even where neither is ever changed by a decision.
+        half_life: number of decisions in which evidence loses half its weight; None for never.
+        norms: whether `estimate_arms` and `estimate_differences` will be called.
+        relative: whether a numeric ridge is in units of the first arms' size.
+        apart: whether evidence is kept apart from its ridge even if no decision ever changes either.
     """
     params = make_params(noise_std, ridge, half_life, relative)
     start = 0.0 if params.relative else params.ridge
@@ -137,7 +137,7 @@ def make_regression(
 
 @jit
 def ridge_by(params: RegressionParams, square: float) -> float:
-    """Return ν for arms of this largest squared size, of at least `LEAST_SCALE`; any ridge does where it is 0."""
+    """Return ν for arms whose largest squared size is `square`, at least `LEAST_SCALE`; at 0 any ridge will do."""
     return params.ridge * (max(square, LEAST_SCALE) if square > 0.0 else 1.0)
 
 
@@ -151,10 +151,10 @@ def largest_square(arms: Floats, available: Bools) -> float:
     return largest
 
 
-# `evidence` is an argument of its own, so that numba compiles the branch alone that there is.
+# `evidence` is an argument of its own, so that numba compiles only the branch that is used.
 @jit
 def prepare(evidence: Evidence | None, regression: Regression, arms: Floats, available: Bools) -> None:
-    """Fade the evidence by one decision, and set the ridge if it is not."""
+    """Fade the evidence by one decision, and set the ridge if it is unset."""
     params, estimator, row = regression.params, regression.estimator, regression.work.vector
     if evidence is None:
         if estimator.weights[0] == 0.0:
@@ -173,11 +173,11 @@ def prepare(evidence: Evidence | None, regression: Regression, arms: Floats, ava
 def learn(
     evidence: Evidence | None, regression: Regression, features: Floats, reward: float, age: int
 ) -> None:
-    """Rotate a reward into the triangles, with the weight that its decision has by now."""
+    """Rotate a reward into the triangles, with the current weight of its decision."""
     params, estimator = regression.params, regression.estimator
     row, gains = regression.work.vector, regression.work.gains
     if evidence is None:
-        if estimator.weights[0] == 0.0:  # a reward before any decision: the ridge is by its arm
+        if estimator.weights[0] == 0.0:  # a reward before any decision: its arm sets the ridge
             set_ridge(estimator, ridge_by(params, dot(features, features)))
         observe(estimator, features, reward, row, gains)
     else:
@@ -208,7 +208,7 @@ def _observe_reward(regression: Regression, features: Floats, reward: float, age
     learn(regression.evidence, regression, features, reward, age)
 
 
-# These serve every regression that has `params`, `estimator`, `step` and `work` like ours.
+# These serve every regression with `params`, `estimator`, `step` and `work` like ours.
 @jit
 def _write_theta(regression: Any, theta: Floats) -> None:
     triangular.write_theta(regression.estimator, theta)
@@ -256,14 +256,14 @@ def _log_det_ratio(regression: Any) -> float:
 
 @jit
 def triangle_fits(triangle: Floats, weights: Floats, targets: Floats, dim: int) -> bool:
-    """Return whether the parts of a triangle are of this dimension."""
+    """Return whether the parts of a triangle have this dimension."""
     rows, columns = triangle.shape
     return rows == dim and columns == dim and weights.shape[0] == dim and targets.shape[0] == dim
 
 
 @jit
 def evidence_fits(evidence: Evidence | None, dim: int) -> bool:
-    """Return whether the evidence is of this dimension, where there is any."""
+    """Return whether the evidence, if any, has this dimension."""
     if evidence is None:
         return True
     return triangle_fits(evidence.triangle, evidence.weights, evidence.targets, dim)
@@ -283,7 +283,7 @@ def _fits(regression: Regression, dim: int) -> bool:
 
 @jit
 def _draw_model(regression: Any, spread: float, model: Floats, rng: Words) -> None:
-    """U^-1 (t + spread D^-½ g) is N(θ-hat, spread² V^-1); where σ is estimated, Student of this scale."""
+    """Draw U^-1 (t + spread D^-½ g), which is N(θ-hat, spread² V^-1); Student of this scale if σ is estimated."""
     estimator, squares = regression.estimator, 0.0
     degrees = noise.degrees_of_freedom(regression.params.noise_std, estimator)
     for i in range(model.shape[0]):
@@ -320,7 +320,7 @@ OF_A_TRIANGLE: dict[str, Callable[..., Any]] = {
     "fits": _triangle_fits,
     "models_fit": _triangle_fits,
 }
-"""Kernels for whatever keeps its evidence as a triangle: all but `observe_reward`."""
+"""Kernels for any regression that keeps its evidence as a triangle: all but `observe_reward`."""
 
 _OURS: dict[str, Callable[..., Any]] = {
     "observe_offer": _observe_offer,

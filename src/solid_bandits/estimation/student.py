@@ -1,4 +1,4 @@
-"""Student's distribution: draws and tails, 0 degrees of freedom standing for the normal distribution."""
+"""Student's distribution: draws and tails, with 0 degrees of freedom standing for the normal distribution."""
 
 import math
 
@@ -7,7 +7,8 @@ from solid_bandits._internal.types import Words
 from solid_bandits.core.randomness import normal, uniform
 
 MANY = 1000.0
-"""Degrees of freedom from which on Hill's expansion has all digits; below, a continued fraction takes few terms."""
+"""Degrees of freedom from which Hill's expansion is accurate to all digits; below, a continued fraction needs few
+terms."""
 MOST_TERMS = 400
 
 
@@ -22,7 +23,7 @@ def student(degrees: float, rng: Words) -> float:
 
 @jit
 def student_next(degrees: float, drawn: int, squares: float, rng: Words) -> float:
-    """One more coordinate of a draw from the standard Student distribution of any dimension.
+    """Draw one more coordinate of a standard Student vector of any dimension.
 
     Given the `drawn` coordinates before it, whose squares sum to `squares`, it is Student with degrees + drawn degrees
     of freedom and squared scale (degrees + squares) / (degrees + drawn).

@@ -1,9 +1,9 @@
-"""Mean and norm of every pair of a finite problem, brought up to date when a policy asks for them all.
+"""Mean and norm of every pair of a finite problem, brought up to date when a policy asks for all of them.
 
-One inner product p = φᵀV^-1φ_t per pair moves a squared norm by p² / (1 + ‖φ_t‖²_{V^-1}) (Sherman and Morrison), so
-the directions of rewards that came since the last time are kept and taken in together; where there are too many of
-them, all norms are computed anew from the triangle, as they are when differences could have cost digits: a norm falls
-at most by the factor det V / det V_s since it was computed, which bounds its relative error.
+One inner product p = φᵀV^-1φ_t per pair changes a squared norm by p² / (1 + ‖φ_t‖²_{V^-1}) (Sherman and Morrison), so
+the directions of rewards since the last update are kept and applied together. Where there are too many of them, all
+norms are recomputed from the triangle, as they are when differences could have cost digits: a norm falls at most by
+the factor det V / det V_s since it was computed, which bounds its relative error.
 """
 
 import math
@@ -22,40 +22,40 @@ from solid_bandits.estimation.regression import estimate_arms, register_regressi
 from solid_bandits.estimation.ridge import OF_A_TRIANGLE
 
 LOSS = 14.0
-"""log(det V / det V_s) beyond which norms are computed anew: ten of sixteen digits are left."""
+"""log(det V / det V_s) beyond which norms are recomputed: ten of sixteen digits are left."""
 ANEW = 3
-"""A direction costs P d products, all norms anew cost P d²/2 in a faster loop: up to d / ANEW directions are kept."""
+"""A direction costs P d products, recomputing all norms P d²/2 in a faster loop: up to d / ANEW directions are kept."""
 STRIP = 512
-"""Pairs whose sums stay in the processor's first-level cache."""
+"""Number of pairs whose sums stay in the processor's first-level cache."""
 
 
 class Tables(NamedTuple):
-    """What is known of every pair, and what is to be taken in. All arrays are updated in place."""
+    """The known quantities of every pair, and pending rewards. All arrays are updated in place."""
 
     means: Floats
     """φ(x,a)ᵀθ-hat, shape (contexts, arms)."""
     sq_norms: Floats
     """‖φ(x,a)‖²_{V^-1}, shape (contexts, arms)."""
     directions: Floats
-    """V^-1 φ_t √(1 + ‖φ_t‖²) of rewards to be taken in, shape (as many as pay, dim)."""
+    """V^-1 φ_t √(1 + ‖φ_t‖²) of pending rewards, shape (number worth keeping, dim)."""
     waiting: Ints
-    """How many rewards are to be taken in, kept directions or not, shape ()."""
+    """Number of pending rewards, whether their directions are kept or not, shape ()."""
     log_det_ratio: Floats
-    """That of the estimator when all norms were last computed, shape ()."""
+    """log(det V / det νI) of the estimator when all norms were last computed, shape ()."""
 
 
 class TableWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing is carried over in it."""
 
     theta: Floats
     """θ-hat, shape (dim,)."""
     vector: Floats
-    """Shape (dim,)."""
+    """Scratch, shape (dim,)."""
     gains: Floats
-    """Shape (dim,)."""
+    """Scratch, shape (dim,)."""
     arms: ArmsWork
     products: Floats
-    """Shape (pairs,)."""
+    """Scratch, shape (pairs,)."""
 
 
 class TableRegression(NamedTuple):
@@ -84,7 +84,7 @@ def make_table_regression(table: Table, noise_std: float, ridge: float) -> Table
 
 @jit
 def _observe_reward(regression: TableRegression, features: Floats, reward: float, age: int) -> None:
-    """Take in one reward; its direction waits for the tables to be asked for."""
+    """Add one reward; its direction stays pending until the tables are asked for."""
     estimator, tables, work = regression.estimator, regression.tables, regression.work
     growth = observe(estimator, features, reward, work.vector, work.gains)
     place = tables.waiting.item()
@@ -111,7 +111,7 @@ register_regression(TableRegression, **(OF_A_TRIANGLE | _OURS))
 
 @jit
 def bring_up_to_date(regression: TableRegression, table: Table) -> None:
-    """Make means and norms those of all rewards that have come."""
+    """Update means and norms with all rewards so far."""
     estimator, tables, work = regression.estimator, regression.tables, regression.work
     waiting = tables.waiting.item()
     if waiting == 0:
@@ -133,7 +133,7 @@ def bring_up_to_date(regression: TableRegression, table: Table) -> None:
 
 @jit
 def write_means(regression: TableRegression, table: Table) -> None:
-    """Make the means alone those of all rewards that have come; the norms go on waiting."""
+    """Update the means alone with all rewards so far; the norms stay pending."""
     write_theta(regression, regression.work.theta)
     inner_products(table.columns, regression.work.theta, regression.tables.means.reshape(-1))
 
@@ -142,9 +142,9 @@ def write_means(regression: TableRegression, table: Table) -> None:
 def _last_direction(
     columns: Floats, direction: Floats, theta: Floats, products: Floats, sq_norms: Floats, means: Floats
 ) -> None:
-    """Take a direction off the norms and write the means, in one pass over the features: to read them is most of it.
+    """Subtract a direction from the norms and write the means, in one pass over the features, whose reading dominates.
 
-    Three rows at a time: with two sums and four rows the compiler gives up proving that nothing overlaps.
+    Handles three rows at a time: with two sums and four rows the compiler cannot prove that nothing overlaps.
     """
     dim, pairs = columns.shape
     whole = dim - dim % 3

@@ -1,6 +1,5 @@
-"""The same kernels on a GPU: one thread plays one run.
+"""The same kernels on a GPU, with one thread per run.
 
-`policies/` and the loop are compiled for the GPU as they are. What differs is here: where a run's state lives
-(`layout`), how its agent is put together in a thread (`kernel`), and how runs are sent there and brought back
-(`wave`).
+`policies/` and the loop are compiled for the GPU unchanged. The differences are here: where a run's state is stored
+(`layout`), how a thread assembles its agent (`kernel`), and how runs are sent and their results brought back (`wave`).
 """

@@ -12,7 +12,7 @@ if DISABLE_JIT or ENABLE_CUDASIM:
 
     @cache
     def shaped(sizes: tuple[int, ...]) -> Callable[[Any], Any]:
-        """Return a function that returns the array it is given, which has this shape."""
+        """Return a function that returns its argument, an array of this shape."""
         return lambda array: array
 
 else:
@@ -22,7 +22,7 @@ else:
 
     @cache
     def shaped(sizes: tuple[int, ...]) -> Callable[[Any], Any]:
-        """Return a function that returns the array it is given, contiguous and of this shape, with the shape as a constant."""
+        """Return a function that returns its argument as a contiguous array of this shape, a compile-time constant."""
 
         @intrinsic
         def of_shape(typingctx, array):

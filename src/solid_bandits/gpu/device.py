@@ -1,4 +1,4 @@
-"""Whether there is a GPU, and what it can take; without loading its compiler."""
+"""Detection of a GPU and of its limits, without loading its compiler."""
 
 import math
 import os
@@ -14,15 +14,15 @@ from solid_bandits.gpu.layout import UnfitError, check_apart, make_layout
 from solid_bandits.policies.plain import PlainAgent
 
 _SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
-"""Whether numba's simulator takes the place of a GPU, as it does in tests."""
+"""Whether numba's simulator replaces a GPU, as in tests."""
 LARGEST_WAVE = 1 << 17
-"""Runs that are played together at most: as many as keep a large GPU busy."""
+"""Largest number of runs played together: enough to keep a large GPU busy."""
 WAVE_BYTES = 1 << 31
-"""What agents and problems of a task may take here, where each run has its own."""
+"""Largest size in bytes of the agents and problems of a task in main memory, where each run has its own."""
 SHARE = 0.8
 """Largest share of the GPU's free memory that a wave may use, not counting the compiler."""
 MOST = {"MULTIPROCESSOR_COUNT": 256, "MAX_THREADS_PER_MULTIPROCESSOR": 2048}
-"""Upper limits of today's GPUs, for a driver that does not tell them: waves are then smaller than they could be."""
+"""Limits of today's largest GPUs, for drivers that do not report them; waves are then smaller than they could be."""
 
 
 def require_gpu() -> None:
@@ -35,7 +35,7 @@ def require_gpu() -> None:
     try:
         cuda: Any = import_module("numba.cuda")
         found = bool(cuda.is_available())
-    except Exception as error:  # whatever a driver without a GPU, or a numba-cuda without CUDA, raises
+    except Exception as error:  # a driver without a GPU, or numba-cuda without CUDA, may raise anything
         found, reason = False, f"{reason} ({first_line(error)})"
     if not found:
         raise checks.ArgumentError(
@@ -54,7 +54,7 @@ def gpu_name() -> str:
 
 
 def check_fits(name: str, agent: Any) -> None:
-    """Raise an error if an agent cannot be played on a GPU, as far as its data tell."""
+    """Raise an error if an agent cannot be played on a GPU, as far as its data show."""
     if isinstance(agent, PlainAgent):
         raise UnfitError(
             f"{name} cannot be played on a GPU: it is in plain Python; give it compiled kernels, or play it with "
@@ -64,7 +64,7 @@ def check_fits(name: str, agent: Any) -> None:
 
 
 def gpu_memory() -> tuple[int | None, int]:
-    """Free bytes of the GPU, None where that is not known, and the threads that it holds at once."""
+    """Return the free bytes of the GPU (None if unknown) and the number of threads that it holds at once."""
     if _SIMULATED:  # which has no memory of its own
         return None, 0
     cuda: Any = import_module("numba.cuda")
@@ -74,27 +74,27 @@ def gpu_memory() -> tuple[int | None, int]:
 
 
 def fitting_runs(sent: int, own: int, free: int | None, threads: int) -> int:
-    """How many runs the memory of a GPU holds together, `LARGEST_WAVE` at most and 1 at least.
+    """Return the number of runs that fit in a GPU's memory together, between 1 and `LARGEST_WAVE`.
 
     Args:
-        sent: bytes of a run that lie there as long as the wave is played.
-        own: bytes of a thread's own, which only those that are held at once have.
-        free: bytes; None where that is not known.
-        threads: those that are held at once.
+        sent: bytes per run that stay there while the wave is played.
+        own: bytes of a thread's own memory, allocated only for threads held at once.
+        free: free bytes; None if unknown.
+        threads: number of threads held at once.
 
     """
     if free is None:
         return LARGEST_WAVE
     room = int(SHARE * free)
-    beside = room - threads * own  # for what is sent, where every thread that can be held has a run
+    beside = room - threads * own  # left for sent data, if every thread that can be held has a run
     runs = beside // sent if beside >= threads * sent else room // (sent + own)
     return max(min(LARGEST_WAVE, runs), 1)
 
 
 def task_runs(agent: Any, each_its_own: bool) -> int:
-    """How many runs of agents like this one make a task: a wave, or several where the GPU's memory is small.
+    """Return the number of runs of such agents per task: a wave, or several where the GPU's memory is small.
 
-    It depends on no memory that is free: what was played of a summary is found again in tasks of the same size.
+    It does not depend on free memory, so that a summary continues with tasks of the same size.
     """
     if not each_its_own:
         return LARGEST_WAVE

@@ -1,8 +1,8 @@
-"""What a thread does: it puts the agent of its run together, and plays the loop that the CPU plays.
+"""Code of a thread: it assembles the agent of its run, and plays the same loop as the CPU.
 
-The text of the kernel is written for one layout, because arrays of a thread's own need shapes that are constants. The
-shapes of what is only read are made constants too, so that loops over arms and dimensions unroll and small arrays
-stay in registers.
+The source of the kernel is generated for one layout, because a thread's own arrays need constant shapes. The shapes of
+read-only arrays are made constants too, so that loops over arms and dimensions unroll and small arrays stay in
+registers.
 """
 
 from functools import cache
@@ -16,30 +16,30 @@ from solid_bandits.core import loop
 from solid_bandits.gpu._shapes import shaped
 from solid_bandits.gpu.layout import Layout, Leaf
 
-cuda: Any = import_module("numba.cuda")  # whose names are of two kinds, the simulator's and the compiler's
+cuda: Any = import_module("numba.cuda")  # the simulator and the compiler define different names
 
 BOXES = {"float": "float64", "int": "int64", "bool": "bool", "word": "uint64", "rng": "uint64"}
 
 
 @cache
 def device_function(function: Any, inlined: bool = True) -> Any:
-    """Return a function of ours compiled for the GPU, to be called from there."""
+    """Return one of our functions compiled for the GPU, callable from device code."""
     return cuda.jit(device=True, forceinline=inlined)(function)
 
 
 def taken_for(kernel: Kernel) -> Any:
-    """What the GPU's compiler takes one of our kernels for."""
+    """Return the object by which the GPU's compiler refers to one of our kernels."""
     return device_function(kernel.py_func, kernel.copied)._numba_type_
 
 
 def _loop_for_a_thread() -> Any:
-    """Return the loop of the CPU; the simulator runs its text, as it runs all kernels' texts."""
+    """Return the CPU's loop for the GPU; the simulator executes its source, as it does with all kernels."""
     text: Any = getattr(loop._loop, "py_func", loop._loop)
     return text if ENABLE_CUDASIM else device_function(text)
 
 
 class Source:
-    """The text of the kernel of one layout, and the names that it uses."""
+    """Source code of the kernel for one layout, and the names that it uses."""
 
     def __init__(self, layout: Layout, truth_shapes: dict[str, tuple[int, ...]]) -> None:
         self.names: dict[str, Any] = {
@@ -88,10 +88,11 @@ class Source:
         if not leaf.own:
             name = f"read_{len(self.reads)}"
             self.reads.append(name)
-            # What lies with the parameters may be as long as the horizon asks for: another length, the same code.
+            # The length of arrays next to the parameters may depend on the horizon; another length must give the same
+            # code.
             return f"{name}[row]" if leaf.path.startswith("params.") else self._read(name, leaf.shape)
         name = f"own_{len(self.variables)}"
-        if leaf.shape[:1] == (0,):  # a thread's arrays have a size: none of its rows are taken
+        if leaf.shape[:1] == (0,):  # a thread's array cannot be empty, so none of its rows are used
             whole = (1, *leaf.shape[1:])
             self.lines.append(f"{name}_whole = cuda.local.array({whole}, '{BOXES[leaf.kind]}')")
             self.names[f"{name}_shape"] = shaped(leaf.shape)
@@ -140,7 +141,7 @@ _MADE: dict[tuple[Any, ...], Any] = {}
 
 
 def make_kernel(layout: Layout, truth_shapes: dict[str, tuple[int, ...]]) -> Any:
-    """Return the kernel that plays runs of agents of this layout; compiled when it is first launched."""
+    """Return the kernel that plays runs of agents of this layout; it is compiled at its first launch."""
     source = Source(layout, truth_shapes)
     key = (source.text, *(id(one) for one in source.names.values()))
     if key not in _MADE:

@@ -1,10 +1,10 @@
-"""Where a run's state lives on a GPU.
+"""Where a run's state is stored on a GPU.
 
-Of an agent, what may change (its state and its scratch) lies in arrays of the thread that plays the run: the hardware
-interleaves those of neighbouring threads, so that threads in step read neighbouring memory, and the compiler keeps
-small ones in registers, because their shapes are constants there. What is only read (parameters, the table) lies in
-memory that all threads share. All numbers that a thread starts from come in two rows, one of floats and one of
-integers: the same row for every run, or one for each.
+The parts of an agent that may change (its state and its scratch) are arrays of the thread that plays the run: the
+hardware interleaves those of neighbouring threads, so that threads in step read neighbouring memory, and the compiler
+keeps small ones in registers, because their shapes are constants. The read-only parts (parameters, the table) are in
+memory that all threads share. The numbers that a thread starts from come in two rows, one of floats and one of
+integers; the rows are the same for all runs, or one per run.
 """
 
 from collections.abc import Sequence
@@ -16,30 +16,30 @@ import numpy as np
 from solid_bandits._internal.types import Floats, Ints, Words
 
 READ_ONLY = ("params", "setting", "table")
-"""The parts of an agent that our kernels only read; those of one's own may write to `params`."""
+"""Parts of an agent that our kernels only read; a user's kernels may write to `params`."""
 MOST_BYTES = 512 * 1024
-"""What CUDA lets a thread have of its own."""
+"""Largest size in bytes of a thread's own memory under CUDA."""
 
 
 class Leaf(NamedTuple):
     """One array or number of an agent."""
 
     path: str
-    """Such as `state.regression.estimator.triangle`."""
+    """Path of the leaf, such as `state.regression.estimator.triangle`."""
     kind: str
-    """`float`, `int`, `bool`, `word` (unsigned) or `rng`, the words that the policy draws from."""
+    """`float`, `int`, `bool`, `word` (unsigned) or `rng`, the words of the policy's random numbers."""
     shape: tuple[int, ...] | None
-    """None for a number."""
+    """Shape of the array; None for a number."""
     own: bool
-    """Whether it lies in the thread's own memory."""
+    """Whether it is in the thread's own memory."""
     place: int
-    """Its first number's place in the row of its kind; -1 where it is in none."""
+    """Index of its first number in the row of its kind; -1 if it is in neither row."""
     alias: str
-    """The path of the leaf whose array this one shares; its own path as a rule."""
+    """Path of the leaf whose array this one shares; usually its own path."""
 
 
 class Layout(NamedTuple):
-    """All leaves of one type of agent, in one set of shapes, and the tree they hang in."""
+    """All leaves of one type of agent, in one set of shapes, and the tree that holds them."""
 
     leaves: tuple[Leaf, ...]
     tree: Any
@@ -51,7 +51,7 @@ class Layout(NamedTuple):
 
     @property
     def own_bytes(self) -> int:
-        """Bytes of the thread's own memory."""
+        """Bytes of a thread's own memory."""
         return sum(
             8 * int(np.prod(leaf.shape)) if leaf.shape is not None else 0
             for leaf in self.leaves
@@ -60,13 +60,13 @@ class Layout(NamedTuple):
 
 
 class UnfitError(ValueError):
-    """A policy that cannot be played on a GPU."""
+    """Raised for a policy that cannot be played on a GPU."""
 
 
 def make_layout(name: str, agent: Any, rng: Words | None, ours: bool = True) -> Layout:
-    """Return the layout of an agent that draws from `rng`; `name` is the policy's, for messages.
+    """Return the layout of an agent that draws from `rng`; `name` is the policy's name for messages.
 
-    Of a policy of one's own (not `ours`) the parameters are each thread's too: its kernels may do what they like.
+    For a user's policy (not `ours`) each thread has its own parameters too, because its kernels may write anywhere.
     """
     read_only = READ_ONLY if ours else READ_ONLY[1:]
     leaves: list[Leaf] = []
@@ -133,7 +133,7 @@ def _kind(name: str, path: str, dtype: np.dtype[Any]) -> str:
 
 
 def check_apart(name: str, agent: Any, layout: Layout) -> None:
-    """Refuse arrays that lie in each other's memory: each thread has copies, which would not."""
+    """Raise an error if arrays overlap in memory: each thread has copies, which would not overlap."""
     spans = sorted(
         (*np.lib.array_utils.byte_bounds(leaf_value(agent, leaf.path)), leaf.path)
         for leaf in layout.leaves
@@ -145,7 +145,7 @@ def check_apart(name: str, agent: Any, layout: Layout) -> None:
 
 
 def leaf_value(agent: Any, path: str) -> Any:
-    """What hangs at a path."""
+    """Return the value at a path."""
     for field in path.split("."):
         agent = getattr(agent, field)
     return agent
@@ -167,7 +167,7 @@ def write_rows(layout: Layout, agents: Sequence[Any]) -> tuple[Floats, Ints]:
 
 
 def shared_arrays(layout: Layout, agents: Sequence[Any]) -> list[Any]:
-    """Return the arrays that are only read, each with one entry along its first axis for every agent."""
+    """Return the read-only arrays, each with one entry per agent along its first axis."""
     return [
         np.ascontiguousarray(np.stack([leaf_value(agent, leaf.path) for agent in agents]))
         for leaf in layout.leaves
@@ -176,7 +176,7 @@ def shared_arrays(layout: Layout, agents: Sequence[Any]) -> list[Any]:
 
 
 def differ_by_rng_only(layout: Layout, agent: Any, other: Any) -> bool:
-    """Return whether agents of two runs differ in nothing but the random numbers they were given."""
+    """Return whether the agents of two runs differ only in their random numbers."""
     return all(
         leaf.kind == "rng"
         or np.array_equal(np.asarray(leaf_value(agent, leaf.path)), np.asarray(leaf_value(other, leaf.path)))

@@ -27,37 +27,37 @@ from solid_bandits.gpu.layout import (
 from solid_bandits.policies.contract import CompiledAgent, Policy
 
 THREADS = 128
-"""Of a block."""
+"""Number of threads per block."""
 PAUSE = 0.01
-"""Seconds between two looks at whether a wave is done, so that an interrupt is heard."""
+"""Seconds between checks whether a wave is done; in between, an interrupt can be handled."""
 
 Problems = Problem | Callable[[int], Problem]
 
 
 class Wave(NamedTuple):
-    """What a wave gave."""
+    """The results of a wave."""
 
     regret: Floats
-    """Shape (runs, checkpoints)."""
+    """Regret, shape (runs, checkpoints)."""
     explored: Ints
-    """Shape (runs, checkpoints)."""
+    """Exploring rounds, shape (runs, checkpoints)."""
     seconds: float
-    """Of the GPU."""
+    """Seconds of GPU time."""
 
 
 class _Ready(NamedTuple):
-    """Everything that threads start from, on this side."""
+    """Everything that threads start from, in the host's memory."""
 
     layout: Layout
     per_run: int
-    """1 where each run has numbers of its own, 0 where all have the same."""
+    """1 where each run has its own numbers, 0 where all share the same."""
     floats: Floats
     ints: Ints
     reads: list[Any]
     truths: Truth
-    """With one entry along the first axis for each problem."""
+    """One entry per problem along the first axis."""
     rngs: Words
-    """As the agents left them when they started, shape (runs, 4)."""
+    """Random numbers as the agents left them after starting, shape (runs, 4)."""
 
 
 def play_waves(
@@ -70,7 +70,7 @@ def play_waves(
     runs: int,
     tell_noise: bool = True,
 ) -> Wave:
-    """Play runs `first` to `first + runs - 1` on the GPU, in as many waves as its memory asks for."""
+    """Play runs `first` to `first + runs - 1` on the GPU, in as many waves as its memory requires."""
     size = runs
     if runs > 1:
         one = problem(first) if callable(problem) else problem
@@ -95,13 +95,13 @@ def _is_ours(policy: Policy) -> bool:
 def _is_shared(problem: Problems, policy: Policy) -> bool:
     """Return whether all runs start from the same numbers.
 
-    What a policy of one's own makes of its random numbers when it starts is known only once it has started.
+    How a user's policy uses its random numbers when it starts is known only after it has started.
     """
     return _is_ours(policy) and not callable(problem)
 
 
 def _bytes_sent(layout: Layout, agent: Any, problem: Problem, checkpoints: int, shared: bool) -> int:
-    """What a run has on the GPU beside the memory of its thread: results and random numbers, and what is its own."""
+    """Return the bytes of a run on the GPU besides its thread's memory: results, random numbers and its own data."""
     always = 16 * checkpoints + 16 + 64
     if shared:
         return always
@@ -127,10 +127,10 @@ def play_wave(
 
 @contextmanager
 def _memory_explained(policy: Policy, runs: int, layout: Layout) -> Iterator[None]:
-    """The driver's error of too little memory in one line; it comes when arrays are made, or when a wave begins."""
+    """Turn the driver's out-of-memory error into one line; it is raised when arrays are made, or when a wave begins."""
     try:
         yield
-    except Exception as error:  # of a class that is another one in each version of the driver's bindings
+    except Exception as error:  # its class differs between versions of the driver's bindings
         code = next((one for one in _OUT_OF_MEMORY if one in str(error)), None)
         if code is None:
             raise
@@ -166,7 +166,7 @@ def _play(ready: _Ready, policy: Policy, seed: int, steps: Ints, first: int, run
             configured = kernel[-(-runs // THREADS), THREADS]
             arguments = (runs, ready.per_run, *sent, regret, explored, failed)
             _compile(kernel, arguments)
-        except (NumbaError, KeyError) as error:  # a KeyError: a ufunc that numba-cuda does not know
+        except (NumbaError, KeyError) as error:  # a KeyError: a ufunc that numba-cuda lacks
             raise UnfitError(
                 f"{policy.name} cannot be played on a GPU: its kernels do not compile for one; play it with "
                 f"device='cpu' ({_cause(error)})"
@@ -188,7 +188,7 @@ def _compile(kernel: Any, arguments: tuple[Any, ...]) -> None:
 
 
 def _timed(launch: Callable[[], None]) -> float:
-    """Launch something and wait until it is done, in small pauses, so that Ctrl-C is heard; the GPU's seconds."""
+    """Launch a kernel and wait until it is done, in short pauses so that Ctrl-C works; return the GPU's seconds."""
     if ENABLE_CUDASIM:
         begun = time.perf_counter()
         launch()
@@ -203,7 +203,7 @@ def _timed(launch: Callable[[], None]) -> float:
 
 
 def _cause(error: BaseException) -> str:
-    """What a compiler's error comes down to."""
+    """Return the root cause of a compiler's error."""
     text = str(error)
     if "nrt_context" in text or "NRT" in text:
         return "they make new arrays, which a thread cannot"

@@ -2,7 +2,7 @@
 
 With gaps Δ, a*(x) and θ read from the estimates, (P) is: minimise Σ η(x,a) Δ(x,a) over η >= 0 such that every
 alternative gets information 1. Optimal arms cost nothing, so their pulls go to infinity: let Q be an orthonormal basis
-of what is left of the features outside the span of the optimal arms. Only suboptimal pairs i with u_i = Qᵀφ_i ≠ 0
+of the part of the features outside the span of the optimal arms. Only suboptimal pairs i with u_i = Qᵀφ_i ≠ 0
 remain. In the shares x_i = η_i Δ_i of the regret, with u_i / √Δ_i in place of u_i and r_j = σ √(2 / Δ_j), it is the
 program of `interior`: minimise Σ x_i such that r_j² ‖u_j‖²_{M^-1} <= 1 for every j, M = Σ x_i u_i u_iᵀ.
 
@@ -33,17 +33,17 @@ from solid_bandits.planning.interior import (
 )
 
 IN_SPAN = 1e-7
-"""A feature whose part outside a span is below this fraction of its norm lies in the span."""
+"""Relative size of the part of a feature outside a span below which the feature counts as inside."""
 GAP_FLOOR = 1e-8
-"""Least gap relative to the largest: an arm that ties with the best one would need infinitely many pulls."""
+"""Smallest gap relative to the largest: an arm that ties with the best one would need infinitely many pulls."""
 NEGLIGIBLE = 5e-3
-"""Shares of the regret below this are residues of the interior, not pulls that the solution asks for."""
+"""Shares of the regret below this are residues of the interior point, not pulls that the solution needs."""
 TIE = 1e-9
-"""Ratios of pulls to allocated pulls that differ by less are equal, for the policies that compare them."""
+"""Relative difference below which ratios of pulls to allocated pulls count as equal, for policies that compare them."""
 
 
 class Allocation(NamedTuple):
-    """The last solution: what policies follow and where the next solve starts."""
+    """The last solution, which policies follow and where the next solve starts."""
 
     pulls: Floats
     """η(x,a) per unit of log n, shape (contexts, arms); 0 at optimal arms, whose pulls are free."""
@@ -58,7 +58,7 @@ class Allocation(NamedTuple):
 
 
 def make_allocation(n_contexts: int, n_arms: int, dim: int) -> tuple[Allocation, AllocationWork]:
-    """No solution yet; memory is O(P²) for P pairs."""
+    """Return an allocation without a solution, and scratch; memory is O(P²) for P pairs."""
     pairs = n_contexts * n_arms
     solution = Allocation(
         pulls=np.zeros((n_contexts, n_arms)),
@@ -89,10 +89,10 @@ def make_allocation(n_contexts: int, n_arms: int, dim: int) -> tuple[Allocation,
 
 @jit_part
 def take_out(rest: Floats, direction: Floats, norm: float) -> None:
-    """Remove the part along `direction` (of this norm) from every row of `rest`; `direction` becomes a unit vector."""
+    """Remove the component along `direction` (of this norm) from every row of `rest`, and normalise `direction`."""
     for i in range(direction.shape[0]):
         direction[i] /= norm
-    # Twice: what one pass of Gram and Schmidt leaves by rounding, the second takes.
+    # Done twice, because the second pass of Gram and Schmidt removes what the first leaves by rounding.
     for _ in range(2):
         for pair in range(rest.shape[0]):
             part = dot(rest[pair], direction)
@@ -104,7 +104,7 @@ def take_out(rest: Floats, direction: Floats, norm: float) -> None:
 def reduce_problem(
     features: Floats, noise_std: float, means: Floats, work: AllocationWork
 ) -> tuple[int, int]:
-    """Gaps, the pairs at work and their coordinates outside the optimal arms' span: (pairs at work, dimensions)."""
+    """Write gaps, the active pairs and their coordinates outside the optimal arms' span; return (pairs, dimensions)."""
     n_contexts, n_arms = means.shape
     dim = features.shape[2]
     rest, basis = work.rest, work.basis
@@ -126,7 +126,7 @@ def reduce_problem(
         if norm > IN_SPAN * work.scales[pair] and norm > 0.0:
             basis[0] = rest[pair]
             take_out(rest, basis[0], norm)
-    # The farthest feature gives the next direction, until all that is left is rounding.
+    # The farthest feature gives the next direction, until only rounding noise is left.
     kept = 0
     while kept < dim:
         farthest, length = -1, 0.0
@@ -161,7 +161,7 @@ def reduce_problem(
 
 @jit_part
 def set_out(work: AllocationWork, solution: Allocation, n: int, k: int, warm: bool) -> None:
-    """Write a starting point: every share and multiplier positive, slacks and reduced costs to match."""
+    """Write a starting point: every share and multiplier positive, with matching slacks and reduced costs."""
     v = work.vectors
     floor = 0.01 / n
     for i in range(n):
@@ -210,16 +210,16 @@ def clear_residues(work: AllocationWork, bracket: Floats, n: int, k: int) -> Non
 def solve_allocation(
     features: Floats, noise_std: float, means: Floats, solution: Allocation, work: AllocationWork
 ) -> None:
-    """Solve (P) at the estimated means, from the last solution; the answer goes to `solution`.
+    """Solve (P) at the estimated means, starting from the last solution; the result goes to `solution`.
 
-    Never fails: without a positive gap, or with optimal arms that span everything, no pulls are asked for; where the
-    bracket stays wide, the best feasible allocation found is the answer.
+    Never fails: without a positive gap, or with optimal arms that span everything, the allocation is zero; where the
+    bracket stays wide, the result is the best feasible allocation found.
 
     Args:
         features: φ(x, a), shape (contexts, arms, dim).
         noise_std: σ.
         means: estimates of μ(x, a), shape (contexts, arms).
-        solution: where the solve starts, and where the answer goes.
+        solution: starting point of the solve, overwritten with the result.
         work: scratch.
     """
     n_arms = means.shape[1]
@@ -230,7 +230,7 @@ def solve_allocation(
     if n == 0:
         return
     v, bracket = work.vectors, solution.bracket
-    # A second try, from the centre, if the first one does not arrive: the last solution may be far from this one.
+    # If the solve fails, try again from the centre: the last solution may be far from this one.
     for attempt in range(2):
         set_out(work, solution, n, k, bool(attempt == 0 and solution.shares.sum() > 0.0))
         solution.steps[()] += minimise(work, bracket, n, k)
@@ -245,7 +245,7 @@ def solve_allocation(
         weight += v[BEST_LAM, i]
     solution.shares[:] = 0.0
     solution.multipliers[:] = 0.0
-    # Features near the ends of the floats can overflow here; no answer is better than an infinite one.
+    # Features near the limits of floats can overflow here; no result is better than an infinite one.
     usable = weight > 0.0 and bracket[1] > 0.0 and math.isfinite(weight)
     for i in range(n):
         usable = (

@@ -8,9 +8,9 @@ from solid_bandits.estimation.linalg.triangular import PIVOT_FLOOR
 from solid_bandits.estimation.linalg.vectors import best_arm, dot
 
 LOG_HALVINGS = 64
-"""Of the logarithm of a multiplier in a bisection: from 400 decimal orders down to one unit in the last place."""
+"""Steps of a bisection of a multiplier's logarithm: from 400 decimal orders down to one unit in the last place."""
 HALVINGS = 200
-"""Of an interval in the search for a multiplier: enough for any interval of floats; it ends at rounding."""
+"""Steps of the search for a multiplier in an interval: enough for any interval of floats; it ends at rounding."""
 
 
 @jit_part
@@ -23,10 +23,10 @@ def closest_in_ball(
     norms: Floats,
     delta: Floats,
 ) -> float:
-    """Return least ‖θ - θ'‖²_W over ‖θ'‖ <= B and all pairs with θ'ᵀ(φ*(x) - φ(x,a)) <= 0; fills `delta` with θ - θ'.
+    """Return the least ‖θ - θ'‖²_W over ‖θ'‖ <= B and pairs with θ'ᵀ(φ*(x) - φ(x,a)) <= 0; fill `delta` with θ - θ'.
 
     A pair's distance without the bound, Δ² / `norms`, is a lower bound on its distance with it, so pairs are visited in
-    that order and the search ends, exactly, once the next lower bound is not below the best distance found.
+    that order, and the search ends, with the exact minimum, once the next lower bound reaches the best distance found.
     """
     values, vectors = eigenbasis(gram)
     centre = np.dot(vectors.T, theta)
@@ -49,7 +49,7 @@ def closest_in_ball(
         optimal = best_arm(means[context])
         gap = means[context, optimal] - means[context, arm]
         if gap == 0.0:
-            # Two arms tie: the estimate itself is on the border.
+            # Two arms tie, so the estimate itself is on the boundary.
             delta[:] = 0.0
             return 0.0
         normal = np.dot(vectors.T, features[context, optimal] - features[context, arm]) / gap
@@ -65,18 +65,18 @@ def closest_in_ball(
 
 @jit_part
 def eigenbasis(matrix: Floats) -> tuple[Floats, Floats]:
-    """Return eigenvalues, all positive, and eigenvectors of W: rounding may leave those of a singular W at zero or below."""
+    """Return eigenvalues and eigenvectors of W; eigenvalues that rounding made zero or negative are raised."""
     values, vectors = np.linalg.eigh(matrix)
     return np.maximum(values, PIVOT_FLOOR * max(values[-1], 1e-300)), np.ascontiguousarray(vectors)
 
 
 @jit_part
 def ball_multiplier(v: Floats, theta: Floats, eigenvalues: Floats, radius: float, beta: Floats) -> float:
-    """Return closest alternative inside a ball, in the eigenbasis of M: the one-dimensional dual search.
+    """Write the closest alternative inside a ball, in the eigenbasis of M, and return its multiplier.
 
     min βᵀMβ s.t. vᵀβ >= 1 and ‖θ - β‖ <= R. With a multiplier κ >= 0 for the ball and A = M + κI, stationarity
-    gives β(κ) = A⁻¹(κθ + τv) with τ chosen so that vᵀβ = 1 (the half-space is always active: without it β = 0
-    would do). ‖θ - β(κ)‖ falls as κ grows, from the unbounded solution (κ = 0) to the projection of θ on the
+    gives β(κ) = A⁻¹(κθ + τv) with τ chosen so that vᵀβ = 1 (the half-space is always active: without it β = 0 would
+    be optimal). ‖θ - β(κ)‖ falls as κ grows, from the unbounded solution (κ = 0) to the projection of θ on the
     hyperplane (κ = ∞), so κ is found by bisection of its logarithm.
 
     Args:
@@ -84,7 +84,7 @@ def ball_multiplier(v: Floats, theta: Floats, eigenvalues: Floats, radius: float
         theta: centre of the ball, shape (k,), in the eigenbasis.
         eigenvalues: of M, positive, shape (k,).
         radius: R, large enough for the half-space to meet the ball.
-        beta: written: the closest alternative, on the inner side of the bisection.
+        beta: filled with the closest alternative, on the inner side of the bisection.
 
     Returns:
         κ; 0 where the ball does not bind.

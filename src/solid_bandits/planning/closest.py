@@ -18,7 +18,7 @@ def closest_alternative(
     norms: Floats,
     delta: Floats,
 ) -> float:
-    """Return the closest model with another optimal arm in some context, in closed form (Eq. "pdlin.glr" of the appendix).
+    """Find the closest model with another optimal arm in some context, in closed form (appendix, Eq. "pdlin.glr").
 
     Minimises Δ(x,a)² / ‖φ*(x) - φ(x,a)‖²_{W^-1} over all contexts x and arms a ≠ a*(x), W being `gram`; at the
     minimiser θ - θ' = Δ / ‖d‖²_{W^-1} W^-1 d with d = φ*(x) - φ(x,a).
@@ -50,7 +50,7 @@ def closest_alternative(
         optimal_mean = means[context, best_arm(means[context])]
         for arm in range(n_arms):
             pair = context * n_arms + arm
-            # The optimal arm itself, and copies of it, give no alternative: their difference is exactly zero.
+            # The optimal arm itself, and copies of it, give no alternative, because their difference is exactly zero.
             if norms[pair] > 0.0:
                 gap = optimal_mean - means[context, arm]
                 distance = gap * gap / norms[pair]
@@ -66,7 +66,7 @@ def closest_alternative(
 
 @jit
 def write_differences(columns: Floats, first: int, best: int, differences: Floats) -> None:
-    """Write φ*(x) - φ(x,a) for every arm a of the context whose first pair is `first`, into as many columns."""
+    """Write φ*(x) - φ(x,a) for every arm a of the context whose first pair is `first`, one column each."""
     for i in range(columns.shape[0]):
         row, out = columns[i], differences[i]
         optimal = row[first + best]

@@ -1,12 +1,12 @@
-"""A primal-dual interior-point method for the allocation that (P) asks for, compiled, without a single allocation.
+"""A compiled primal-dual interior-point method for the allocation that (P) asks for, without memory allocations.
 
     minimise Σ_i x_i   s.t.   I_j(x) = 1 / (r_j² u_jᵀ M^-1 u_j) >= 1 for every j,   M = Σ_i x_i u_i u_iᵀ,   x >= 0.
 
-I_j is concave with gradient G_ij = (I_j r_j K_ij)², K = uᵀM^-1u, so all that Newton's method needs is K. Two bounds on
-the value come with every point: x divided by its least information is feasible, and for multipliers λ >= 0,
+I_j is concave with gradient G_ij = (I_j r_j K_ij)², K = uᵀM^-1u, so Newton's method needs only K. Every point gives
+two bounds on the value: x divided by its least information is feasible, and for multipliers λ >= 0,
 Σ λ_j / max_i Σ_j λ_j G_ij is below the value (weak duality; each j is the linear cut of one alternative). The method
-stops when they are within `TOLERANCE`, so its answer is certified up to rounding. The programs of `bounds` are
-solved to 1e-6 and take more care; this one is for the inside of a loop.
+stops when they are within `TOLERANCE`, so its result is certified up to rounding. The programs of `bounds` are
+solved to 1e-6 with more care; this one is for the inside of a loop.
 """
 
 import math
@@ -27,14 +27,16 @@ from solid_bandits.estimation.linalg.vectors import dot
 TOLERANCE = 0.01
 """Relative width of the bracket around the value at which the method stops."""
 MAX_STEPS = 40
-"""Newton steps at most, for the warm start and again for the cold one; 4 to 7 are usual."""
+"""Largest number of Newton steps, for the warm start and again for the cold one; 4 to 7 are usual."""
 
 X, S, T, LAM, INFO, PRICE, STEP_0, STEP_1, DX, DS, DT, DLAM, RESIDUAL, BEST_X, BEST_LAM = range(15)
-"""Rows of `AllocationWork.vectors`."""
+"""Row indices of `AllocationWork.vectors`."""
 
 
 class AllocationWork(NamedTuple):
-    """Scratch; nothing is carried in it. Arrays over pairs are used up to the number of pairs at work."""
+    """Scratch; nothing is carried over in it. Only the first entries of arrays over pairs are used, one per active
+    pair.
+    """
 
     basis: Floats
     rest: Floats
@@ -56,7 +58,7 @@ class AllocationWork(NamedTuple):
 
 @jit_part
 def inform(work: AllocationWork, x: Floats, n: int, k: int) -> float:
-    """Write K, u_iᵀβ_j, its square G and I at x; return the least I_j."""
+    """Write K, u_iᵀβ_j, its square G and I at x; return the smallest I_j."""
     gram, kernel, info = work.gram, work.kernel, work.vectors[INFO]
     for i in range(k):
         for j in range(i + 1):
@@ -147,7 +149,7 @@ def newton_system(work: AllocationWork, n: int) -> None:
 
 @jit_part
 def minimise(work: AllocationWork, bracket: Floats, n: int, k: int) -> int:
-    """Newton steps along the central path from the point in `work.vectors`, until the bracket is narrow.
+    """Take Newton steps along the central path from the point in `work.vectors`, until the bracket is narrow.
 
     Leaves the best x and λ in BEST_X and BEST_LAM, the bounds in `bracket`; returns the number of steps.
     """
@@ -185,7 +187,7 @@ def minimise(work: AllocationWork, bracket: Floats, n: int, k: int) -> int:
             after += (v[X, i] + primal * v[DX, i]) * (v[S, i] + dual * v[DS, i])
             after += (v[T, i] + primal * v[DT, i]) * (v[LAM, i] + dual * v[DLAM, i])
         ratio = after / products
-        # No closer to the boundary than the tolerance asks for.
+        # Stay as far from the boundary as the tolerance allows.
         target = max(mean * min(max(ratio * ratio * ratio, 1e-3), 1.0), 0.1 * TOLERANCE * upper / (2 * n))
         directions(work, target, n)
         primal = 0.95 * longest_step(v[T], v[DT], n, longest_step(v[X], v[DX], n, 1.0 / 0.95))

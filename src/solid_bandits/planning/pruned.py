@@ -1,4 +1,6 @@
-"""The closest model with another optimal arm over many pairs: norms only of those that can be the minimiser."""
+"""The closest model with another optimal arm over many pairs, computing norms only where a pair can be the
+minimiser.
+"""
 
 import math
 from typing import NamedTuple
@@ -12,18 +14,19 @@ from solid_bandits.estimation.linalg.vectors import best_arm, dot, sum_of_square
 from solid_bandits.planning.closest import write_differences
 
 KEPT = 0.25
-"""Norms under an older W_s bound those under W as long as W ≽ KEPT · W_s; see `pruned_alternative`."""
+"""Factor c: norms under an older W_s bound those under W as long as W ≽ KEPT · W_s; see `pruned_alternative`."""
 SAFETY = 0.5
-"""What rounding may take from such a bound before a pair is left out. With the ridge of V_ω, a norm's relative error
-is below d² 2^-53 / GRAM_RIDGE: a two-thousandth at d = 65, a tenth at d = 1000."""
+"""Factor on such a bound that allows for rounding before a pair is left out. With the ridge of V_ω, a norm's relative
+error is below d² 2^-53 / GRAM_RIDGE: a two-thousandth at d = 65, a tenth at d = 1000.
+"""
 DEAR = 4
-"""How many times more a norm costs when it is computed on its own than among those of all pairs."""
+"""Ratio of the cost of a norm computed on its own to its cost when all are computed together."""
 
 
 class Bounds(NamedTuple):
-    """What `pruned_alternative` keeps from call to call: norms under an earlier W_s.
+    """Norms under an earlier W_s, kept by `pruned_alternative` from call to call.
 
-    They save work and cannot change a result, so they are no part of a policy's state.
+    They save work and cannot change a result, so they are not part of a policy's state.
     """
 
     gram: Floats
@@ -33,11 +36,11 @@ class Bounds(NamedTuple):
     norms: Floats
     """‖φ*(x) - φ(x,a)‖²_{W_s^-1}, shape (contexts, arms)."""
     best: Ints
-    """The arm that was best in a context when its norms were computed, shape (contexts,)."""
+    """The best arm in each context when its norms were computed, shape (contexts,)."""
     computed: Ints
-    """Pairs computed one by one since W_s was taken, shape ()."""
+    """Number of pairs computed one by one since W_s was set, shape ()."""
     scratch: Floats
-    """Shape (dim, dim)."""
+    """Scratch, shape (dim, dim)."""
     differences: Floats
     """Scratch, shape (dim, arms)."""
     column: Floats
@@ -47,13 +50,13 @@ class Bounds(NamedTuple):
 
 
 def make_bounds(n_contexts: int, n_arms: int, dim: int) -> Bounds:
-    """Return bounds before any call: none."""
+    """Return the bounds before any call, which are empty."""
     return Bounds(
         gram=np.zeros((dim, dim)),
         factor=np.zeros((dim, dim)),
         norms=np.zeros((n_contexts, n_arms)),
         best=np.full(n_contexts, -1),
-        computed=np.array(n_contexts * n_arms),  # so that the first W is taken at once
+        computed=np.array(n_contexts * n_arms),  # so that the first W is adopted at once
         scratch=np.zeros((dim, dim)),
         differences=np.zeros((dim, n_arms)),
         column=np.zeros(dim),
@@ -71,12 +74,12 @@ def pruned_alternative(
     bounds: Bounds,
     delta: Floats,
 ) -> float:
-    """What `closest_alternative` finds, computing norms under W = `gram` only for pairs that can be the minimiser.
+    """Find what `closest_alternative` finds, with norms under W = `gram` only for pairs that can be the minimiser.
 
     If W ≽ c W_s then W^-1 ≼ W_s^-1 / c, so Δ² / ‖d‖²_{W^-1} >= c Δ² / ‖d‖²_{W_s^-1}: norms under an older W_s bound the
-    distances from below. The pair with the least bound is computed first; others only if their bound, less what
-    rounding may have added to it, is not above that pair's distance. W_s gives way to W when W ≽ c W_s no longer holds.
-    The result does not depend on W_s: every pair that can be least is compared by its norm under W.
+    distances from below. The pair with the smallest bound is computed first, and others only if their bound, less an
+    allowance for rounding, is not above that pair's distance. W replaces W_s when W ≽ c W_s no longer holds. The result
+    does not depend on W_s: every pair that can be the minimum is compared by its norm under W.
 
     Args:
         features: shape (contexts, arms, dim).
@@ -107,7 +110,7 @@ def pruned_alternative(
     for context in range(n_contexts):
         best = bounds.best[context]
         for arm in range(n_arms):
-            # Written so that a bound that is no number keeps its pair.
+            # Written so that a pair whose bound is NaN is kept.
             if arm == best or bounds.lower[context, arm] > limit:
                 continue
             bounds.computed[()] += 1
@@ -119,7 +122,7 @@ def pruned_alternative(
                     least = distance
                     for i in range(delta.shape[0]):
                         delta[i] = gap / norm * bounds.column[i]
-                if least == 0.0:  # and the first of its kind: no other can replace it
+                if least == 0.0:  # and the first such pair, which no other can replace
                     limit = -1.0
     solve_transposed(factor, delta)
     return least
@@ -127,10 +130,10 @@ def pruned_alternative(
 
 @jit
 def renew_bounds(columns: Floats, means: Floats, gram: Floats, factor: Floats, bounds: Bounds) -> None:
-    """Make the bounds fit for use with W = `gram`, whose factor is `factor`, and with the best arms of now.
+    """Renew the bounds for W = `gram`, whose factor is `factor`, and for the current best arms.
 
-    W becomes the new W_s where it is not above KEPT · W_s, and where the bounds have become so loose that pairs
-    computed one by one have cost as much as new bounds do.
+    W becomes the new W_s if it is not above KEPT · W_s, or if the bounds have become so loose that the pairs computed
+    one by one have cost as much as new bounds would.
     """
     loose = DEAR * bounds.computed.item() > means.size
     if loose or not dominates(gram, bounds.gram, KEPT, bounds.scratch):
@@ -151,7 +154,7 @@ def renew_bounds(columns: Floats, means: Floats, gram: Floats, factor: Floats, b
 
 @jit
 def dominates(matrix: Floats, other: Floats, fraction: float, factor: Floats) -> bool:
-    """Return whether `matrix` - `fraction` · `other` is positive definite: whether it has a Cholesky factor."""
+    """Return whether `matrix` - `fraction` · `other` is positive definite, that is, has a Cholesky factor."""
     for j in range(matrix.shape[0]):
         pivot = matrix[j, j] - fraction * other[j, j] - dot(factor[j, :j], factor[j, :j])
         if not pivot > 0.0:
@@ -166,7 +169,7 @@ def dominates(matrix: Floats, other: Floats, fraction: float, factor: Floats) ->
 
 @jit
 def write_lower_bounds(means: Floats, bounds: Bounds) -> int:
-    """Write c Δ² / ‖d‖²_{W_s^-1}, less what rounding may have added, for all pairs; return the pair with the least."""
+    """Write c Δ² / ‖d‖²_{W_s^-1}, less the rounding allowance, for all pairs; return the pair with the smallest."""
     n_contexts, n_arms = means.shape
     least = np.inf
     nearest = -1

@@ -1,5 +1,5 @@
-"""Tables to a figure, a page and a printed table. Nothing here simulates.
+"""Figures, pages and printed tables made from tables. Nothing here simulates.
 
-The modules are imported one by one (`report.figure`, `report.page`, `report.table`), so that who prints a table
-does not wait for the plotting libraries.
+The modules are imported one by one (`report.figure`, `report.page`, `report.table`), so that printing a table does
+not load the plotting libraries.
 """

@@ -1,4 +1,4 @@
-"""The lower bound for people: printed tables, a figure, a file of plain data."""
+"""The lower bound for readers: printed tables, a figure, a file of plain data."""
 
 import json
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 NEGLIGIBLE = 1e-4
 """Pulls below this share of the largest are solver dust, not part of the allocation."""
 MOST_PAIRS = 30
-"""The printed allocation has no more rows than this."""
+"""Largest number of rows of the printed allocation."""
 
 
 def bound_tables(
     problem: "Problem", answer: "LowerBound", pure: "PureExploration", at: "list[LowerBoundAt]"
 ) -> list[Table]:
-    """Return what `solid-bandits bound` prints: (P) with its bracket, the allocation, and (P_z) at each z."""
+    """Return the tables of `solid-bandits bound`: (P) with its bracket, the allocation, and (P_z) at each z."""
     number = wording.number
     note = "the optimal arms tell all: greedy is enough" if answer.exploration_free else ""
     rows: list[tuple[str, ...]] = [
@@ -138,7 +138,7 @@ def bound_figure(problem: "Problem", drawn: "Curve") -> Figure:
         right.axhline(value, color="0.3", dashes=(4, 2), label=f"v* = {wording.number(value, 4)}")
     right.axvline(z_min, color=COLOURS[1], lw=1, label=f"z_min = {wording.number(z_min, 4)}")
     right.set(xscale="log", xlabel="z, samples per unit of log n", title="regret per unit of log n")
-    # Near z_min the curve may be many times v*: the approach to v* is what is to be seen.
+    # Near z_min the curve may be many times v*, but the figure is about the approach to v*.
     top = min(drawn.value.max(), 4 * value) if value > 0 else drawn.value.max()
     right.set_ylim(0, 1.1 * max(top, 1e-300))
     right.legend(frameon=False, fontsize=8)

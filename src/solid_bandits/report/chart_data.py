@@ -17,7 +17,7 @@ def curve(summary: pl.DataFrame, policy: str) -> Plain:
 
 
 def rounded(values: Iterable[float | None], figures: int = 6) -> list[float | None]:
-    """Round to so many figures, enough for a chart; what is unknown or not finite becomes null."""
+    """Round to `figures` significant figures, enough for a chart; unknown or non-finite values become null."""
     found = []
     for value in values:
         short = None if value is None or not math.isfinite(value) else float(f"{value:.{figures}g}")

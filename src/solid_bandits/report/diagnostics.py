@@ -1,4 +1,4 @@
-"""SOLID's diagnostics for the page, averaged over runs and set beside the optimum of the lower bound."""
+"""SOLID's diagnostics for the page, averaged over runs and compared with the optimum of the lower bound."""
 
 import math
 
@@ -12,20 +12,21 @@ from solid_bandits.statistics.summary import summarise
 
 _NEEDED = ("multiplier", "normalisation", "explored", "statistic", "threshold", "omega")
 
-# The policies ω are most of what is embedded: no more checkpoints than a slider can tell apart, and fewer where
-# each of them is large.
+# The policies ω are most of the embedded data: use no more checkpoints than a slider can distinguish, and fewer where
+# each policy is large.
 MOST_CHECKPOINTS = 40
 MOST_PROBABILITIES = 20_000
 
-# Targets are solved at the very z_k that occur; a wider gap than rounding leaves means another problem's targets.
+# Difference of log z within which a target's z counts as equal to z_k. Targets are solved at exactly the z_k that
+# occur; anything beyond rounding means that they belong to another problem.
 _SAME_LOG_Z = 0.01
 
 
 class Targets:
-    """The optimal policies ω*_z of (P_z), by z: what `manifest["targets"]` holds.
+    """The optimal policies ω*_z of (P_z) by z, from `manifest["targets"]`.
 
     Args:
-        manifest: of the results.
+        manifest: manifest of the results.
 
     """
 
@@ -35,7 +36,7 @@ class Targets:
         self.at: list[Plain] = found["at"]
 
     def nearest(self, z: float) -> int | None:
-        """Return the place in `at` of the target whose z is relatively closest; None where none is at this z."""
+        """Return the index in `at` of the target whose z is relatively closest; None if none is at this z."""
         gaps = [abs(math.log(target["z"] / z)) for target in self.at]
         place = min(range(len(gaps)), key=gaps.__getitem__, default=None)
         return place if place is not None and gaps[place] <= _SAME_LOG_Z else None
@@ -53,9 +54,9 @@ class Targets:
 
 
 def diagnostics_data(results: Results) -> Plain | None:
-    """Return the data of the section's charts; None where no policy shows SOLID's diagnostics.
+    """Return the data of the section's charts; None if no policy has SOLID's diagnostics.
 
-    An infinite statistic is null: json knows no infinity.
+    An infinite statistic becomes null, because JSON has no infinity.
     """
     frame = results.diagnostics
     if frame is None or not set(_NEEDED) <= set(frame.columns):
@@ -87,7 +88,7 @@ def distances(rows: pl.DataFrame, targets: Targets) -> pl.DataFrame:
     """Compute Σ_x ρ(x) TV(ω_t(x, ·), ω*_z(x, ·)) at each row's own z_k, if known: policy, run, step, distance."""
     known = {z: targets.omega(z) for z in rows["normalisation"].unique().to_list()}
     parts = [rows.select("policy", "run", "step", distance=pl.lit(0.0)).clear()]
-    # Checkpoint by checkpoint: all the policies of a hundred runs at once would be large.
+    # Checkpoint by checkpoint, because the policies of a hundred runs together would be large.
     for part in rows.partition_by("step", "normalisation"):
         optimum = known[part["normalisation"][0]]
         if optimum is not None:
@@ -99,12 +100,12 @@ def distances(rows: pl.DataFrame, targets: Targets) -> pl.DataFrame:
 
 def _policy(place: int, rows: pl.DataFrame, targets: Targets) -> Plain:
     quartiles = rows.group_by("step", maintain_order=True).agg(
-        # The midpoint of two neighbours is the usual median, and is never infinity less infinity.
+        # The midpoint of two neighbours is the usual median, and never computes infinity minus infinity.
         pl.col("statistic").quantile(0.5, "midpoint").alias("statistic"),
         pl.col("statistic").quantile(0.25, "midpoint").alias("statistic_low"),
         pl.col("statistic").quantile(0.75, "midpoint").alias("statistic_high"),
         pl.col("threshold").median(),
-        # The lower one of two medians: a z_k that some run has, not one between two phases.
+        # The lower of two medians: a z_k that occurs in some run, not one between two phases.
         pl.col("normalisation").quantile(0.5, "lower").alias("z"),
         pl.col("normalisation").quantile(0.25, "lower").alias("z_low"),
         pl.col("normalisation").quantile(0.75, "higher").alias("z_high"),
@@ -143,16 +144,16 @@ def _quartile_band(quartiles: pl.DataFrame, name: str) -> Plain:
 
 
 def _exploring_lately(rows: pl.DataFrame) -> list[float | None]:
-    """Return the share of exploring rounds since the checkpoint before, averaged over runs."""
+    """Return the share of exploring rounds since the previous checkpoint, averaged over runs."""
     totals = rows.group_by("step", maintain_order=True).agg(pl.col("explored").mean())
     steps, explored = (np.concatenate([[0], totals[name].to_numpy()]) for name in ("step", "explored"))
     return rounded(np.diff(explored) / np.diff(steps))
 
 
 def _checkpoints(rows: pl.DataFrame, medians: dict[int, float], targets: Targets) -> Plain:
-    """Average ω_t over runs at some checkpoints, with the place of ω*_z for the median z."""
+    """Average ω_t over runs at some checkpoints, with the index of ω*_z for the median z."""
     first = rows["omega"][0].to_numpy()
-    # The probabilities of each context sum to 1, so that their total is the number of contexts.
+    # The probabilities of each context sum to 1, so their total is the number of contexts.
     n_contexts = round(first.sum())
     most = min(MOST_CHECKPOINTS, max(2, MOST_PROBABILITIES // len(first)))
     every = np.array(list(medians))
@@ -172,5 +173,5 @@ def _policies_of(rows: pl.DataFrame, n_contexts: int) -> Floats:
 
 
 def _pictured(omega: Floats) -> list[list[float]]:
-    """Round probabilities to what can be read from a picture."""
+    """Round probabilities to the precision that can be read from a picture."""
     return (np.round(omega, 4) + 0.0).tolist()

@@ -1,4 +1,4 @@
-"""Evaluations of policies from a log, for people: a printed table, a figure, a page."""
+"""Evaluations of policies from a log, for readers: a printed table, a figure, a page."""
 
 import math
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from solid_bandits.ope import Comparison, Evaluation, Verdict
 
 WIDE, LEFT, RIGHT = 360, 24, 24
-"""Width of the chart of differences and its margins, in units of the drawing: about a phone's pixels."""
+"""Width of the chart of differences and of its margins, in units of the drawing (about a phone's pixels)."""
 FIGURE_FILE, PAGE_FILE = "evaluation.png", "evaluation.html"
 
 
 def rows_of(evaluation: "Evaluation") -> list[tuple[str, str, str, str, str]]:
-    """Return estimator, value, interval, its kind, and note, as text."""
+    """Return estimator, value, interval, kind of interval, and note, as text."""
     found = []
     for row in evaluation.table.iter_rows(named=True):
         half = None if row["low"] is None else (row["high"] - row["low"]) / 2
@@ -62,7 +62,7 @@ def evaluation_table(label: str, evaluation: "Evaluation") -> Table:
 
 
 def comparison_tables(comparison: "Comparison") -> list[Table]:
-    """Return the table of each segment for the terminal: who won, and by how much over what was played."""
+    """Return the table of each segment for the terminal: which policy won, and by how much over what was played."""
     level = wording.given(100 * comparison.confidence)
     tables = list[Table]()
     for segment in comparison.table["segment"].unique(maintain_order=True):
@@ -197,7 +197,7 @@ def _page(
 
 @dataclass(frozen=True)
 class Bar:
-    """A policy in the chart of differences; places are in units of the drawing."""
+    """The bar of a policy in the chart of differences; positions are in units of the drawing."""
 
     label: str
     at: float
@@ -208,7 +208,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Chart:
-    """The differences of all policies to what was played: bars, and the ticks of their axis."""
+    """The differences of all policies from what was played: bars, and the ticks of their axis."""
 
     bars: list[Bar]
     ticks: list[tuple[float, str]]
@@ -216,7 +216,7 @@ class Chart:
 
 
 def difference_chart(comparison: "Comparison") -> Chart | None:
-    """Lay out the chart of everyone; None where no difference is known."""
+    """Lay out the chart of the segment "everyone"; None if no difference is known."""
     rows = comparison.table.filter(pl.col("segment") == "everyone").drop_nulls("over the log")
     if not rows.height:
         return None

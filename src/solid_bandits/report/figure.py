@@ -1,6 +1,6 @@
 """The regret figure: mean cumulative regret against time, linear and logarithmic, with 95% bands.
 
-What draws a panel and its legend is shared with `report.experiment_figure`.
+The functions that draw a panel and its legend are shared with `report.experiment_figure`.
 """
 
 import math
@@ -23,15 +23,14 @@ from solid_bandits.report.palette import BAND_OPACITY, Look, looks
 from solid_bandits.report.scale import Scale, regret_scale
 from solid_bandits.simulation.results import Results
 
-# Drawn at the width of a journal's column, where the text has its final size; the resolution makes the same
-# drawing good on a slide. The panels lie above each other because two beside each other are too small there.
-# In inches:
+# Drawn at the width of a journal's column, where the text has its final size; the resolution makes the same drawing
+# good on a slide. The panels are stacked because two next to each other are too small at this width. Lengths in inches:
 WIDTH = 3.4
 PANELS = 3.9
 LEGEND_PAD = 0.06
 DPI = 300
 LONGEST_LABEL = 40
-# In points:
+# Font sizes and line widths in points:
 TEXT = 8.0
 SMALL = 7.0
 LINE = 1.3
@@ -44,8 +43,8 @@ BOUND_DASH = (0, (4, 2))
 LABEL: dict[str, Any] = {"fontsize": TEXT, "color": INK}
 LEGEND: dict[str, Any] = {"fontsize": SMALL, "labelcolor": INK, "frameon": False}
 
-# Where the bands of all policies lie on each other, what is behind stays visible to about this share; a
-# single band is never fainter than the second number, and its edge is drawn.
+# Opacity of bands: where the bands of all policies overlap, about this share of what is behind stays visible. A single
+# band is never fainter than the second number, and its edge is drawn.
 SEEN_THROUGH = 0.55
 FAINTEST_BAND = 0.07
 EDGE_OPACITY = 0.3
@@ -56,13 +55,13 @@ def regret_figure(
 ) -> Figure:
     """Draw mean cumulative regret with 95% Student bands: linear time above, logarithmic time below.
 
-    The regret axis starts at 0; the legend names what runs off it.
+    The regret axis starts at 0; the legend names the policies that leave it.
 
     Args:
         results: the table to draw.
         bound: v*, the constant of the regret lower bound: v* log t is drawn as a dashed line.
-        title: what stands above the panels.
-        scale: the regret axis; what `regret_scale` says if None.
+        title: title above the panels.
+        scale: the regret axis; None uses `regret_scale`.
 
     """
     summary = results.summary()
@@ -79,12 +78,12 @@ def regret_figure(
 
 
 def write_figure(results: Results, path: str | os.PathLike[str], bound: float | None = None) -> None:
-    """Write `regret_figure` to `path`, as its suffix says (.png, .pdf, .svg), whole or not at all."""
+    """Write `regret_figure` to `path` in the format of its suffix (.png, .pdf, .svg), completely or not at all."""
     save_figure(regret_figure(results, bound), path)
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure to `path`, whole or not at all."""
+    """Write a figure to `path`, completely or not at all."""
     write_whole(Path(path), lambda file: figure.savefig(file, dpi=DPI))
 
 
@@ -96,7 +95,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def text_of(label: str, longest: int = LONGEST_LABEL) -> str:
-    """Shorten a label to `longest` characters, and keep matplotlib from taking it for mathematics."""
+    """Shorten a label to `longest` characters, and escape it so that matplotlib does not read it as mathematics."""
     text = label if len(label) <= longest else label[: longest - 1] + "…"
     return text.replace("$", r"\$")
 
@@ -109,14 +108,14 @@ def draw_regret(
     bound: float | None,
     time: str,
 ) -> None:
-    """Draw a panel whose legend also says what the axis does not show."""
+    """Draw a panel whose legend also names what the axis does not show."""
     names = {policy: text_of(policy) for policy in styles}
     names |= {policy: f"{names[policy]} (band cut)" for policy in scale.cut}
     for policy, end in scale.off_scale.items():
         names[policy] += f" (off scale: {wording.number(end)})"
     draw_policies(axes, summary, scale, styles, names)
     if bound is not None:
-        # At a finite step curves may lie below it, and its name says why.
+        # At a finite step curves may lie below the bound, so its name says that it is asymptotic.
         name, end = rf"asymptotic bound {BOUND}, $v^*$ = {wording.number(bound)}", bound_end(summary, bound)
         off = f" (off scale: {wording.number(end)})" if end > scale.top else ""
         draw_bound(axes, summary, bound, name + off)
@@ -130,15 +129,15 @@ def draw_policies(
     styles: Mapping[str, Look],
     names: Mapping[str, str] | None = None,
 ) -> None:
-    """Draw the mean of each policy that `summary` holds, with its band; the legend shows `names`, or the labels.
+    """Draw the mean of each policy in `summary`, with its band; the legend shows `names`, or else the labels.
 
-    What runs off the scale has no band: it would lie over the others without telling anything.
+    Policies that leave the scale have no band, which would cover the others without showing anything.
     """
     present = set(summary["policy"])
     drawn = [policy for policy in styles if policy in present]
     opacity = min(BAND_OPACITY, max(1 - SEEN_THROUGH ** (1 / len(drawn)), FAINTEST_BAND))
     for place, policy in enumerate(drawn):
-        # Where curves cross, the one given first (the one the others are compared with) lies on top.
+        # Where curves cross, the first policy (the reference of the others) is drawn on top.
         order = 1 - place / len(drawn)
         curve = summary.filter(pl.col("policy") == policy)
         steps = curve["step"].to_numpy()
@@ -175,14 +174,14 @@ def draw_bound(axes: Axes, summary: pl.DataFrame, bound: float, name: str) -> No
 
 
 def bound_end(summary: pl.DataFrame, bound: float) -> float:
-    """Return v* log n, n the summary's last step."""
+    """Return v* log n for the summary's last step n."""
     return bound * math.log(_last(summary))
 
 
 def style_axes(
     axes: Axes, below: str = "", beside: str = "", grid: Literal["both", "x", "y"] = "both"
 ) -> None:
-    """Give axes the labels, ticks, grid and spines that all figures have."""
+    """Give axes the labels, ticks, grid and spines that all figures share."""
     axes.set_xlabel(below, **LABEL)
     axes.set_ylabel(beside, **LABEL)
     axes.tick_params(which="both", labelsize=SMALL, color=INK, labelcolor=INK, width=0.6)
@@ -216,10 +215,10 @@ def dress(axes: Axes, summary: pl.DataFrame, scale: Scale, below: str = "", besi
 
 
 def add_legend(figure: Figure, lines: Sequence[Line2D]) -> None:
-    """Put the legend above the panels, in as few rows as fit, and make the figure higher by them."""
+    """Put the legend above the panels, in as few rows as fit, and enlarge the figure by its height."""
     most = min(len(lines), 3 if figure.get_figwidth() < 5 else 6)
     for columns in range(most, 0, -1):
-        # Columns that do not save a row only make the legend ragged.
+        # Columns that do not save a row would only make the legend ragged.
         if columns > 1 and -(-len(lines) // columns) == -(-len(lines) // (columns - 1)):
             continue
         legend = figure.legend(

@@ -1,4 +1,4 @@
-"""Results in a notebook: the standings as a small table of html, without scripts and without style of its own."""
+"""Results in a notebook: the standings as a small HTML table, without scripts or styles of its own."""
 
 from html import escape
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def html(results: "Results") -> str:
-    """Return where the policies stand at the last step, the best first."""
+    """Return the standings of the policies at the last step as HTML, best first."""
     rows = standings.rows(results)
     body: list[list[str]] = [[*row] for row in rows]
     if results.bound is not None:

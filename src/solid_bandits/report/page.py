@@ -1,4 +1,4 @@
-"""The report page: one html file that holds its data, its style and plotly.js, and asks the network for nothing."""
+"""The report page: one HTML file that contains its data, its style and plotly.js, and needs no network."""
 
 import json
 import math
@@ -22,16 +22,16 @@ from solid_bandits.simulation.results import Results
 from solid_bandits.statistics.summary import last_step
 from solid_bandits.statistics.summary import standings as ranked_table
 
-# Quartiles of a handful of runs say less than the runs themselves: no box below this number.
+# Smallest number of runs for a box plot; quartiles of fewer say less than the runs themselves.
 _LEAST_BOXED = 5
 
 
 def write_page(results: Results, path: str | os.PathLike[str], bound: float | None = None) -> None:
-    """Write the page to `path`, whole or not at all.
+    """Write the page to `path`, completely or not at all.
 
     Args:
         results: the table and manifest to show.
-        path: the html file.
+        path: the HTML file.
         bound: v*, the constant of the regret lower bound: v* log t is drawn as a dashed line.
 
     """
@@ -111,7 +111,7 @@ def _page(results: Results, bound: float | None) -> str:
 
 
 def _played(manifest: Plain) -> Plain:
-    """Return the problem and what else was configured, without what the page shows elsewhere."""
+    """Return the problem and the other settings, without those that the page shows elsewhere."""
     configuration = manifest["configuration"]
     problem = configuration.get("problem", {}).items()
     facts = {"problem" if key == "name" else key: value for key, value in problem if key != "description"}

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-# Okabe and Ito's colours, which people with any common colour blindness tell apart, less the two that vanish on
-# a white page (yellow) or on a dark one (black).
+# Okabe and Ito's colours, which can be told apart with any common colour blindness, without the two that vanish on a
+# white page (yellow) or on a dark one (black).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
-# Beyond six policies the colours come again with the next pattern. Plain dashes are left to the lower bound.
+# Beyond six policies the colours repeat with the next line pattern. Plain dashes are reserved for the lower bound.
 # Matplotlib and plotly spell patterns differently.
 PATTERNS = (("-", "solid"), ((0, (1, 1.2)), "dot"), ((0, (5, 1.2, 1, 1.2)), "dashdot"))
 
@@ -15,7 +15,7 @@ BAND_OPACITY = 0.18
 
 
 class Look(NamedTuple):
-    """How a policy is drawn."""
+    """Colour and line pattern of a policy."""
 
     colour: str
     """#rrggbb."""
@@ -31,7 +31,7 @@ class Look(NamedTuple):
 
 
 def looks(policies: Iterable[str]) -> dict[str, Look]:
-    """Give each policy its look, by its place in the order in which the policies were given."""
+    """Give each policy its look, by its position in the order in which the policies were given."""
     result = {}
     for index, policy in enumerate(policies):
         turn, colour = divmod(index, len(COLOURS))

@@ -1,4 +1,4 @@
-"""`results.plot()`: one panel of mean regret against time, into axes of the user's or into a figure of its own."""
+"""`results.plot()`: one panel of mean regret against time, drawn into the user's axes or into a new figure."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from solid_bandits.simulation.results import Results
 
 SUFFIXES = (".png", ".pdf", ".svg")
-# In inches, and dots per inch on a screen: text of 8 points is readable in a notebook.
+# Size in inches, and dots per inch on a screen; text of 8 points is readable in a notebook.
 WIDTH, HEIGHT, SCREEN_DPI = 4.8, 2.9, 160
 
 
@@ -40,7 +40,7 @@ def plot_regret(
     if title:
         panel.set_title(drawing.text_of(title), **drawing.LABEL, loc="left")
     figure = panel.get_figure(root=True)
-    assert figure is not None  # axes are of a figure
+    assert figure is not None  # axes belong to a figure
     if own:
         drawing.add_legend(figure, panel.get_lines())
     else:
@@ -63,7 +63,7 @@ def _draw(panel: Axes, results: "Results", log: bool, bands: bool, bound: float 
 
 
 def _new_panel(shown: bool) -> Axes:
-    """Return the axes of a new figure; pyplot knows it if it is `shown`, as notebooks and `pyplot.show` ask."""
+    """Return the axes of a new figure; if `shown`, pyplot knows it, as notebooks and `pyplot.show` require."""
     if not shown:
         return drawing.new_figure(WIDTH, HEIGHT).subplots()
     from matplotlib import pyplot

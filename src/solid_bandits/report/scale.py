@@ -1,17 +1,17 @@
-"""How high the regret axis goes, and what does not fit below."""
+"""Height of the regret axis, and what does not fit below it."""
 
 import math
 from dataclasses import dataclass
 
 import polars as pl
 
-# A policy stuck with linear regret would press the others into a flat line. Policies that rise this many times
-# above the next one are let out of the top while most stay; where only half would stay, they must be further
-# away, so that a plain comparison of two is drawn whole.
+# A policy stuck with linear regret would flatten the curves of the others. Policies that rise this many times above the
+# next one may leave the axis while most stay; where only half would stay, they must be further away, so that a plain
+# comparison of two is drawn completely.
 FAR = 6.0
 FAR_FROM_HALF = 18.0
 
-# The band of two or three runs can be many times its mean: the axis follows bands up to this multiple only.
+# The band of two or three runs can be many times its mean; the axis follows bands only up to this multiple.
 BAND_ROOM = 2.0
 
 
@@ -32,7 +32,7 @@ class Scale:
 
 
 def peaks(summary: pl.DataFrame) -> pl.DataFrame:
-    """Return the largest mean and the largest end of the interval of each policy, in order of the mean."""
+    """Return the largest mean and the largest upper end of each policy's interval, in order of the mean."""
     ends = summary.group_by("policy", maintain_order=True).agg(
         pl.col("mean").max(), pl.max_horizontal("mean", "high").max().alias("high")
     )
@@ -43,8 +43,8 @@ def regret_scale(summary: pl.DataFrame, bound: float | None = None) -> Scale:
     """Choose the height of the regret axis, so that at least half of the policies are readable.
 
     Args:
-        summary: what `Results.summary` gives.
-        bound: v*; v* log t is kept in view where that does not press the policies down.
+        summary: result of `Results.summary`.
+        bound: v*; v* log t is kept in view where that does not flatten the policies.
 
     """
     ends = peaks(summary)
@@ -54,7 +54,7 @@ def regret_scale(summary: pl.DataFrame, bound: float | None = None) -> Scale:
     tops = highs[:kept]
     if bound is not None:
         tops.append(bound * math.log(summary["step"].max()))  # type: ignore[arg-type]  # steps are integers
-    # Some air above the highest curve, and more where another one is to be seen leaving.
+    # Leave some space above the highest curve, and more where another curve must be seen leaving.
     top = min(max(tops), room) * (1.05 if kept == len(means) else 1.25) or 1.0
     policies = ends["policy"].to_list()
     return Scale(

@@ -1,4 +1,4 @@
-"""Where the policies stand at the last step, in words: the same on the terminal and on the page."""
+"""Standings of the policies at the last step, in words; the same on the terminal and on the page."""
 
 import math
 from typing import NamedTuple
@@ -15,12 +15,12 @@ HEADS = (
     "exploring rounds",
     "runs",
 )
-"""Heads of the columns that a `Row` fills."""
+"""Headings of the columns of a `Row`."""
 
 BOUND_LABEL = "bound v* log n"
 BOUND_NOTE = "the lower bound is asymptotic: at a finite n a policy may lie below it"
 
-# Marks a difference whose interval holds 0.
+# Mark of a difference whose interval contains 0.
 TIE = "~"
 TIE_NOTE = f"{TIE} the paired interval holds 0: not told apart from the best"
 
@@ -71,17 +71,17 @@ def rows(results: Results) -> list[Row]:
 
 
 def notes(found: list[Row], bound: float | None) -> list[str]:
-    """Return what is to be said below the rows."""
+    """Return the notes below the rows."""
     tied = any(row.difference.startswith(TIE) for row in found)
     return ([TIE_NOTE] if tied else []) + ([BOUND_NOTE] if bound is not None else [])
 
 
 def bound_at_horizon(results: Results, bound: float) -> str:
-    """Say v* log n, n being the last step."""
+    """Format v* log n for the last step n."""
     return wording.number(bound * math.log(results.horizon))
 
 
 def _places(means: list[float]) -> int:
-    """Return the decimals that show three figures of the smallest positive mean: the same for all, to align columns."""
+    """Return the decimals that show three digits of the smallest positive mean, used for all means to align columns."""
     least = min((mean for mean in means if mean > 0), default=1.0)
     return min(wording.decimals(least, wording.FIGURES), 4)

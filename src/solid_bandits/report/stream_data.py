@@ -1,4 +1,4 @@
-"""Plain data that the page shows of a simulation on a stream."""
+"""Plain data that the page shows about a simulation on a stream."""
 
 import polars as pl
 
@@ -40,7 +40,7 @@ def stream_data(results: Results) -> Plain | None:
 
 
 def arm_name(results: Results, arm: int) -> str:
-    """Name an arm: by its name in the data, or by its number."""
+    """Return the name of an arm in the data, or else its number."""
     if arm == OTHER_ARMS:
         return "others"
     names = results.manifest["configuration"].get("problem", {}).get("arms")
@@ -51,7 +51,7 @@ STREAM_HEADS = ("reward per round", "regret to ridge fit", "calibration error")
 
 
 def stream_cells(results: Results) -> dict[str, tuple[str, ...]]:
-    """Return policy -> the cells under `STREAM_HEADS`, beside regret; empty for a finite problem."""
+    """Return policy -> the cells under `STREAM_HEADS`, next to regret; empty for a finite problem."""
     if results.calibration is None:
         return {}
     errors = calibration_errors(results.calibration)

@@ -17,11 +17,11 @@ from solid_bandits.statistics.on_streams import arm_shares, calibration, reward_
 PANEL = 1.75
 """Height of a panel in inches."""
 OTHERS = "#BBBBBB"
-"""The colour of all arms that are not shown one by one."""
+"""Colour of all arms that are not shown individually."""
 
 
 def stream_figure(results: Results) -> Figure:
-    """Draw mean reward per round, the shares of the arms of the policy with most reward, and calibration."""
+    """Draw mean reward per round, the arm shares of the policy with the most reward, and calibration."""
     assert results.arms is not None
     assert results.calibration is not None
     rates = reward_rates(results.table)

@@ -14,28 +14,28 @@ from solid_bandits.simulation.results import Results
 
 
 def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]], **options: Any) -> Table:
-    """Make a table of labels and, right of them, numbers; `options` are those of `rich.table.Table`."""
+    """Make a table of labels and, to their right, numbers; `options` are those of `rich.table.Table`."""
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, caption_justify="left", **options
     )
-    # Without a least width rich would, on a narrow terminal, squeeze out the one column that may wrap.
+    # On a narrow terminal, rich would otherwise collapse the one column that may wrap.
     table.add_column(heads[0], overflow="fold", min_width=9)
     for head in heads[1:]:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
-        # Text, not str: a label with square brackets is a label, not markup.
+        # Text and not str, so that square brackets in a label are not read as markup.
         table.add_row(*(Text(cell) for cell in row))
     return table
 
 
 def final_table(results: Results, bound: float | None = None) -> Table:
-    """Show where the policies stand at the last step, in order of mean regret; v* log n below, where v* is given.
+    """Return the standings at the last step, in order of mean regret, with v* log n below if v* is given.
 
-    Beside each mean and its 95% Student interval stands the difference to the best policy within the same runs
-    (common random numbers), with its own interval: that is the one to judge by.
+    Next to each mean and its 95% Student interval is the difference from the best policy within the same runs (common
+    random numbers), with its own interval, which is the one to judge by.
     """
     rows = standings.rows(results)
-    # Eighty columns have no room for longer heads.
+    # Longer headings do not fit in eighty columns.
     heads = [re.sub(r" (?=regret|rounds|\()", "\n", head) for head in standings.HEADS]
     table = table_of(heads, rows, caption="\n".join(standings.notes(rows, bound)) or None)
     if bound is not None:
@@ -45,7 +45,7 @@ def final_table(results: Results, bound: float | None = None) -> Table:
 
 
 def stream_table(results: Results) -> Table | None:
-    """Show what a simulation on a stream gave beside regret, the most reward first; None for a finite problem."""
+    """Return further results of a simulation on a stream, the most reward first; None for a finite problem."""
     cells = stream_cells(results)
     return (
         table_of(("policy", *STREAM_HEADS), [(policy, *row) for policy, row in cells.items()])

@@ -1,4 +1,4 @@
-"""The tails of regret: the share of runs beyond any regret as a figure, and quantiles as a table for the terminal."""
+"""Tails of regret: the share of runs beyond any regret as a figure, and quantiles as a table for the terminal."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,9 +15,9 @@ HEIGHT = 2.6
 
 
 def survival_figure(summary: Summary) -> Figure:
-    """Draw the share of runs whose regret at the end is at least x, against x, both logarithmic.
+    """Draw the share of runs whose final regret is at least x, against x, both logarithmic.
 
-    The curve ends at the worst run. Below it, at the share of one run, nothing can be told.
+    The curve ends at the worst run. Shares below that of a single run cannot be estimated.
     """
     styles = looks(list(summary.policies))
     figure = drawing.new_figure(drawing.WIDTH, HEIGHT)
@@ -26,7 +26,7 @@ def survival_figure(summary: Summary) -> Figure:
     for label, one in summary.policies.items():
         edges, above = one.sketches[-1].survival()
         seen = above > 0
-        if not seen.any():  # no run, or none with any regret: a logarithmic axis has no place for it
+        if not seen.any():  # no run, or none with any regret, which a logarithmic axis could show
             continue
         end = one.worst[0][0] if one.worst else edges[seen][-1]
         steps = np.append(np.minimum(edges[seen], end), end)
@@ -55,7 +55,7 @@ def survival_figure(summary: Summary) -> Figure:
 def tails_rows(summary: Summary, between: str = " ") -> list[list[str]]:
     """Return one row per policy, the least mean first: mean, quantiles and the worst run, with 95% intervals.
 
-    What stands `between` a number and its interval may be a new line.
+    The text `between` a number and its interval may be a line break.
     """
     means = {row["policy"]: row for row in summary.final().to_dicts()}
     rows = []
@@ -82,7 +82,7 @@ def _with_interval(value: float | None, low: float | None, high: float | None, b
 
 
 def tails_table(summary: Summary) -> Table:
-    """Show the rows of `tails_rows` on the terminal, whose eighty columns have no room for the median."""
+    """Return the rows of `tails_rows` for the terminal, without the median, which does not fit in eighty columns."""
     runs = max(one.runs for one in summary.policies.values())
     shown = [place for place, heading in enumerate(HEADINGS) if heading not in ("50%", "runs")]
     return table_of(

@@ -1,4 +1,4 @@
-"""Pages and documents are Jinja2 templates, beside the modules that fill them; every value in HTML is escaped."""
+"""Jinja2 templates for pages and documents, stored next to the modules that fill them; HTML values are escaped."""
 
 import json
 from functools import cache
@@ -13,15 +13,15 @@ HERE = "solid_bandits.report"
 
 
 def render(template: str, package: str = HERE, /, **values: Any) -> str:
-    """Fill a template of a package, which may build on those of this one."""
+    """Fill a template of a package, which may extend templates of this one."""
     return environment(package).get_template(template).render(values)
 
 
 @cache
 def environment(package: str) -> Environment:
-    """Return the templates of a package and of this one.
+    """Return the Jinja2 environment for the templates of a package and of this one.
 
-    They also know `wording`, and `file(name)`: a style or script as it is.
+    Templates can also use `wording`, and `file(name)`, which returns a style or script unchanged.
     """
     loader = ChoiceLoader([PackageLoader(one, "") for one in dict.fromkeys((package, HERE))])
     made = Environment(
@@ -38,5 +38,5 @@ def environment(package: str) -> Environment:
 
 
 def plain(value: Any) -> str:
-    """Write a manifest's value: text as it is, the rest as JSON."""
+    """Format a manifest's value: text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

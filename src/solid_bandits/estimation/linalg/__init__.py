@@ -1,1 +1,1 @@
-"""Small dense linear algebra, compiled: what several policies share."""
+"""Small dense linear algebra, compiled, shared by several policies."""

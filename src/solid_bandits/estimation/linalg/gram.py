@@ -7,10 +7,11 @@ from solid_bandits._internal.types import Floats, Ints
 from solid_bandits.estimation.linalg.vectors import BLOCK, TILE, dot
 
 GRAM_RIDGE = 1e-9
-"""Ridge added to V_ω relative to its trace, so that it can be inverted where the weights leave directions out."""
+"""Ridge added to V_ω, relative to its trace, so that it can be inverted where the weights leave directions out."""
 NEGLIGIBLE = 2.0**-53
-"""Weights are left out of V_ω while all of them together add at most this fraction of its mean eigenvalue to any
-eigenvalue. That is a ten-millionth of the ridge, and less than the rounding of the sums that remain."""
+"""Weights are left out of V_ω as long as all of them together add at most this fraction of its mean eigenvalue to any
+eigenvalue: a ten-millionth of the ridge, and less than the rounding of the remaining sums.
+"""
 
 
 @jit
@@ -24,7 +25,7 @@ def weighted_gram(columns: Floats, weights: Floats, block: Floats, gram: Floats)
     gram[:] = 0.0
     for start in range(0, pairs, width):
         count = min(width, pairs - start)
-        # The last row is written last, so it can hold the roots of the weights until then.
+        # The last row is written last, so it can store the roots of the weights until then.
         roots = block[dim - 1]
         for k in range(count):
             roots[k] = math.sqrt(weights[start + k])
@@ -40,10 +41,10 @@ def weighted_gram(columns: Floats, weights: Floats, block: Floats, gram: Floats)
 def sparse_weighted_gram(
     columns: Floats, weights: Floats, feature_bound: float, chosen: Ints, block: Floats, gram: Floats
 ) -> None:
-    """What `weighted_gram` writes, without the pairs whose weights cannot matter: none, or below NEGLIGIBLE.
+    """Write what `weighted_gram` writes, without the pairs whose weights are zero or below NEGLIGIBLE.
 
-    Pairs left out would add at most (Σ w_p) L² to any eigenvalue. Where that is not negligible, or where few are left
-    out, all are taken.
+    Pairs left out would add at most (Σ w_p) L² to any eigenvalue. Where that is not negligible, or where few would be
+    left out, all are included.
     """
     dim, pairs = columns.shape
     width = min(block.shape[1], BLOCK)
@@ -76,7 +77,9 @@ def sparse_weighted_gram(
 
 @jit
 def weights_that_matter(weights: Floats, least: float, chosen: Ints) -> tuple[int, float]:
-    """Write the pairs whose weight is above `least` into `chosen`: (how many, the sum of the weights left out)."""
+    """Write the pairs whose weight is above `least` into `chosen`; return their number and the sum of the other
+    weights.
+    """
     count = 0
     left_out = 0.0
     for pair in range(weights.shape[0]):
@@ -90,7 +93,7 @@ def weights_that_matter(weights: Floats, least: float, chosen: Ints) -> tuple[in
 
 @jit_apart
 def add_symmetric_product(block: Floats, count: int, gram: Floats) -> None:
-    """Add B Bᵀ to `gram`, B being the first `count` columns of `block`; only on and below the diagonal's tiles."""
+    """Add B Bᵀ to `gram` for the first `count` columns B of `block`; only on and below the diagonal's tiles."""
     dim = gram.shape[0]
     whole = dim - dim % TILE
     for i in range(0, whole, TILE):
@@ -105,7 +108,7 @@ def add_symmetric_product(block: Floats, count: int, gram: Floats) -> None:
 def _add_tile(block: Floats, count: int, i: int, j: int, gram: Floats) -> None:
     """Add Σ_p b_ip b_jp over the first `count` columns to the TILE x TILE entries of `gram` from (i, j) on.
 
-    Sixteen sums in registers: eight numbers read per sixteen products, which keeps the multipliers busy.
+    Keeps sixteen sums in registers: eight numbers are read per sixteen products, which keeps the multipliers busy.
     """
     a0, a1, a2, a3 = block[i], block[i + 1], block[i + 2], block[i + 3]
     b0, b1, b2, b3 = block[j], block[j + 1], block[j + 2], block[j + 3]
@@ -127,7 +130,7 @@ def _add_tile(block: Floats, count: int, i: int, j: int, gram: Floats) -> None:
 
 @jit
 def mirror_and_add_ridge(gram: Floats) -> None:
-    """Copy what is below the diagonal above it, and add GRAM_RIDGE times the mean eigenvalue to the diagonal."""
+    """Copy the lower triangle to the upper one, and add GRAM_RIDGE times the mean eigenvalue to the diagonal."""
     dim = gram.shape[0]
     trace = 0.0
     for i in range(dim):

@@ -1,6 +1,6 @@
-"""Triangular factors of positive definite matrices, and what is solved with them.
+"""Triangular factors of positive definite matrices, and solves with them.
 
-Where only the leading block of a larger array is at work, it is named by its size; vectors say it by their length.
+Where only the leading block of a larger array is used, its size is an argument; vectors have exactly that length.
 """
 
 import math
@@ -10,7 +10,7 @@ from solid_bandits._internal.types import Floats
 from solid_bandits.estimation.linalg.vectors import TILE
 
 PIVOT_FLOOR = 1e-15
-"""Least pivot of a Cholesky factorisation relative to the diagonal entry it comes from: below lies rounding noise."""
+"""Smallest ratio of a Cholesky pivot to its diagonal entry; anything below is rounding noise."""
 
 
 @jit
@@ -24,12 +24,13 @@ def cholesky(matrix: Floats, factor: Floats) -> None:
 
 @jit
 def cholesky_of_block(matrix: Floats, factor: Floats, size: int) -> None:
-    """`cholesky` of the leading `size` rows and columns; only the lower triangle of `matrix` is read."""
+    """Write the factor of `cholesky` for the leading `size` rows and columns, reading only the lower triangle."""
     for j in range(size):
         pivot = matrix[j, j]
         for k in range(j):
             pivot -= factor[j, k] * factor[j, k]
-        # Relative to its own entry: rounding errors of a row are, however different the scales of the rows.
+        # The tolerance is relative to the row's own entry because its rounding errors are, whatever the scales of the
+        # rows.
         root = math.sqrt(max(pivot, PIVOT_FLOOR * matrix[j, j], 1e-300))
         factor[j, j] = root
         for i in range(j):
@@ -68,7 +69,7 @@ def solve_columns(factor: Floats, columns: Floats) -> None:
 
 @jit
 def solve_block(factor: Floats, columns: Floats, dim: int, pairs: int) -> None:
-    """`solve_columns` of the leading `dim` rows and `pairs` columns."""
+    """Solve as `solve_columns` does, for the leading `dim` rows and `pairs` columns."""
     for i in range(dim):
         row = columns[i]
         whole = i - i % TILE

@@ -1,4 +1,4 @@
-"""Vectors, and tables of them: products, lengths, the largest entry.
+"""Vectors and tables of vectors: products, lengths, the largest entry.
 
 Matrices that hold one column per context-arm pair have shape (dim, pairs), so that the inner loops run over pairs in
 contiguous memory and vectorise at any dimension.
@@ -10,13 +10,13 @@ from solid_bandits._internal.compiling import jit
 from solid_bandits._internal.types import Floats
 
 TILE = 4
-"""Rows taken at once: each number read from memory then serves four products, and the sums stay in registers."""
+"""Rows handled at once: each number read from memory then serves four products, and the sums stay in registers."""
 BLOCK = 256
-"""Columns taken at once: a block of them at any dimension we meet stays in the processor's second-level cache."""
+"""Columns handled at once: at any usual dimension, a block of them stays in the processor's second-level cache."""
 
 
 def aligned_zeros(rows: int, columns: int) -> Floats:
-    """Return zeros, shape (rows, columns), from the start of a cache line on: no vector then straddles two lines."""
+    """Return zeros, shape (rows, columns), aligned to a cache line, so that no vector straddles two lines."""
     line = 64
     raw = np.zeros(rows * columns + line // 8)
     start = -raw.ctypes.data % line // 8
@@ -25,7 +25,7 @@ def aligned_zeros(rows: int, columns: int) -> Floats:
 
 @jit
 def dot(first: Floats, second: Floats) -> float:
-    """Return inner product of two vectors."""
+    """Return the inner product of two vectors."""
     total = 0.0
     for i in range(first.shape[0]):
         total += first[i] * second[i]
