@@ -1,1 +1,1 @@
-"""What every room uses and no user sees: the compiler and its cache, checks of arguments, files, words."""
+"""Parts that every room uses and no user sees: the compiler and its cache, checks of arguments, files, wording."""

@@ -8,7 +8,7 @@ from typing import Any
 from solid_bandits._internal import waiting, wording
 
 BETWEEN_LINES = 10.0
-"""Seconds between two lines where a line cannot overwrite the last, as in a file."""
+"""Seconds between two lines where a line cannot overwrite the last one, as in a file."""
 
 
 def in_notebook() -> bool:
@@ -18,7 +18,7 @@ def in_notebook() -> bool:
 
 
 class Bar:
-    """A progress callback: called with the fraction of the work that is done, from 0 to 1."""
+    """A progress callback: call it with the fraction of the work that is done, from 0 to 1."""
 
     def __init__(self) -> None:
         self.began = self.last = time.monotonic()
@@ -29,7 +29,7 @@ class Bar:
         """Show the fraction done and the time left, once the work has taken long enough."""
         now = time.monotonic()
         if fraction <= 0:
-            self.began = self.last = now  # compiling, which ends here, says nothing about the time left
+            self.began = self.last = now  # compiling ends here and does not predict the time left
             return
         elapsed = now - self.began
         if elapsed < waiting.PATIENCE:
@@ -47,7 +47,7 @@ class Bar:
             print(text.strip(), file=sys.stderr, flush=True)
 
     def _html(self, fraction: float, text: str) -> None:
-        page: Any = import_module("IPython.display")  # there, as this is a notebook
+        page: Any = import_module("IPython.display")  # available, since this is a notebook
         bar = "" if fraction >= 1 else f'<progress value="{fraction:.3f}" max="1"></progress> '
         if self.handle is None:
             self.handle = page.display(page.HTML(bar + text), display_id=True)

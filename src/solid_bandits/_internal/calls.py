@@ -1,4 +1,4 @@
-"""Things by name, with parameters: `randucb(ridge=0.05)` or `toy(xi=0.3)`, as people type them."""
+"""Names with parameters, as people type them: `randucb(ridge=0.05)` or `toy(xi=0.3)`."""
 
 import ast
 import inspect
@@ -10,7 +10,7 @@ from solid_bandits._internal.checks import ArgumentError
 
 
 def parsed(argument: str, text: str) -> tuple[str, dict[str, Any]]:
-    """Name and parameters of `name` or `name(parameter=value, ...)`; values are plain Python literals."""
+    """Return name and parameters of `name` or `name(parameter=value, ...)`; values are plain Python literals."""
     name, bracket, rest = text.partition("(")
     if not bracket:
         return text, {}
@@ -23,7 +23,7 @@ def parsed(argument: str, text: str) -> tuple[str, dict[str, Any]]:
             if one.arg and isinstance(one.value, ast.Name):
                 raise ArgumentError(argument, _unquoted(one.arg, one.value.id, text))
         parameters = {one.arg: ast.literal_eval(one.value) for one in call.keywords if one.arg}
-        if len(parameters) < len(call.keywords):  # one given twice, or with two stars
+        if len(parameters) < len(call.keywords):  # a repeated parameter, or one with two stars
             raise ValueError
     except ArgumentError:
         raise
@@ -33,7 +33,7 @@ def parsed(argument: str, text: str) -> tuple[str, dict[str, Any]]:
 
 
 def made(make: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
-    """What a class or a function makes of parameters by name; an error lists those that there are."""
+    """Call a class or a function with named parameters; an error lists the known ones."""
     known = inspect.signature(make)
     if all(one.kind is not one.VAR_KEYWORD for one in known.parameters.values()):
         check_names(parameters, known.parameters)
@@ -45,17 +45,19 @@ def made(make: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
 
 
 def check_names(parameters: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a parameter that is not among the known ones; the error is that of the parameter itself."""
+    """Raise an ArgumentError for a parameter that is not among the known ones; the error carries the parameter's
+    name.
+    """
     for name in parameters:
         try:
             checks.choice("parameter", name, known)
         except ArgumentError as error:
-            error.argument = name  # whoever read it from a file finds the line by its own name
+            error.argument = name  # a reader of files finds the line by this name
             raise
 
 
 def _unquoted(parameter: str, word: str, text: str) -> str:
-    """What is wrong with a bare word as a value."""
+    """Return the complaint about a bare word as a value."""
     if word.capitalize() in ("True", "False", "None"):
         return f"must have {parameter}={word.capitalize()}, with a capital letter, got {text!r}"
     return f'needs quotes around text values: {parameter}="{word}", got {text!r}'

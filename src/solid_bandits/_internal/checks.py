@@ -13,16 +13,16 @@ from numpy.typing import ArrayLike
 from solid_bandits._internal.types import Floats
 
 SMALLEST, LARGEST = 1e-20, 1e20
-"""Of σ, B, ridges and factors; features and rewards go up to 1e30 (`setting`)."""
+"""Limits of σ, B, ridges and factors; features and rewards may be up to 1e30 (`setting`)."""
 LARGEST_INTEGER = 2**53
-"""Up to here floats hold every integer, and compiled code counts on without overflow."""
+"""Largest integer: floats represent every integer up to here, and compiled code can count further without overflow."""
 
 
 class ArgumentError(ValueError):
-    """An argument that will not do.
+    """Raised for an invalid argument.
 
     Args:
-        argument: its name, which begins the message; whoever read the value from a file finds its line by it.
+        argument: its name, which begins the message; a reader of files finds the line of the value by it.
         complaint: the rest of the message.
 
     """
@@ -41,7 +41,7 @@ def short(value: object) -> str:
 
 
 def is_masked(value: object) -> bool:
-    """Return whether this is an array with masked entries; NumPy loads the class for them on first use."""
+    """Return whether this is an array with masked entries; NumPy loads that class only on first use."""
     return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
 
 
@@ -52,7 +52,7 @@ def array(name: str, value: ArrayLike, *axes: str) -> Floats:
         found = np.asarray(value)
     except ValueError:  # rows of different lengths
         raise ArgumentError(name, f"{wanted}, got {short(value)}") from None
-    # What NumPy would turn into floats as well: complex numbers, text, dates, masked entries, objects.
+    # Reject types that NumPy would also turn into floats: complex numbers, text, dates, masked entries, objects.
     if found.dtype.kind not in "biuf" or is_masked(value):
         kind = "masked values" if is_masked(value) else f"{found.dtype} of {short(value)}"
         raise ArgumentError(name, f"{wanted}, got {kind}")
@@ -101,7 +101,7 @@ def number(
 
 
 def positive(name: str, value: float) -> float:
-    """Return `value` as a float from `SMALLEST` to `LARGEST`: within them no product of a policy overflows."""
+    """Return `value` as a float from `SMALLEST` to `LARGEST`, within which no product of a policy overflows."""
     result = number(name, value, above=0)
     if not SMALLEST <= result <= LARGEST:
         raise ArgumentError(name, f"must be from {SMALLEST:g} to {LARGEST:g}, got {value!r}; use other units")
@@ -124,14 +124,14 @@ def integer(name: str, value: int, *, least: int, most: int = LARGEST_INTEGER) -
 
 
 def whole(value: object) -> int | None:
-    """Return a whole number as an int, compared as one: what a class of its own says of itself counts for nothing."""
+    """Return a whole number as a plain int, ignoring overridden operators; None for anything else."""
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer):
         return None
     return int.__int__(operator.index(value))
 
 
 def switch(name: str, value: bool) -> bool:
-    """Return `value` if it is true or false."""
+    """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ArgumentError(name, f"must be True or False, got {short(value)}")
     return bool(value)
@@ -139,7 +139,7 @@ def switch(name: str, value: bool) -> bool:
 
 def index(name: str, value: int, count: int) -> int:
     """Return `value` as an int from 0 to `count` - 1."""
-    if type(value) is int and 0 <= value < count:  # at once: this is asked at every decision
+    if type(value) is int and 0 <= value < count:  # fast path, because every decision calls this
         return value
     result = whole(value)
     if result is None or not 0 <= result < count:
@@ -158,7 +158,7 @@ def choice(name: str, value: str, options: Iterable[str]) -> str:
 
 
 def must_be_one_of(value: object, known: list[str]) -> str:
-    """Return the complaint about a value that is none of those known; it suggests the nearest one."""
+    """Return the complaint about a value that is not one of the known ones; it suggests the nearest one."""
     near = get_close_matches(value, known, n=1) if isinstance(value, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"must be one of {', '.join(known)}, got {short(value)}{hint}"

@@ -1,12 +1,12 @@
-"""How functions are compiled: the decorators of the whole package.
+"""Decorators that compile the functions of the whole package.
 
-`jit` is for functions that are inlined where they are called: kernels, and the small functions they are made of.
+`jit` is for functions that are inlined into their callers: kernels, and the small functions they are made of.
 `jit_apart` is for functions that are long, or called from Python: each is compiled by itself and kept on disk.
-`jit_allocating` is for functions that make arrays, or assign one to a part of another, and `jit_part` for the parts of
-such a function.
+`jit_allocating` is for functions that create arrays, or assign one to a part of another, and `jit_part` for the parts
+of such a function.
 
 Sums may be reordered, so that they run in vector registers; NaN and infinity keep their meaning. Division by zero
-gives infinity, as in NumPy: a check in each division would keep loops from being vectorised.
+gives infinity, as in NumPy, because a check in each division would keep loops from being vectorised.
 """
 
 import sys
@@ -31,46 +31,46 @@ COMMON: dict[str, Any] = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "nsz"},
 }
-# Kernels allocate nothing (numba refuses it) and return no array (a test sees to it), so that references need not be
-# counted: each count is a locked instruction, and they were most of a step.
+# Kernels allocate nothing (numba refuses it) and return no array (a test ensures it), so references need not be
+# counted. Each count is a locked instruction, and they were most of a step.
 INLINED: Any = {
     **COMMON,
     **numba_private.UNCOUNTED,
     "forceinline": True,
-    # Handing an agent of some sixty arrays over from Python is ten times the code of a small function that takes one.
+    # Passing an agent of some sixty arrays from Python takes ten times the code of a small function that receives one.
     **numba_private.WITHOUT_ENTRIES,
     "pipeline_class": numba_private.PIPELINE,
 }
 
 
 def jit(function: F) -> F:
-    """Compile a function to be inlined where compiled code calls it; Python calls it through an entry."""
+    """Compile a function to be inlined where compiled code calls it; Python calls it through an entry point."""
     return function if DISABLE_JIT else cast(F, Kernel(function))
 
 
 def jit_apart(function: F) -> F:
-    """Compile a function by itself: one that is called from Python, or too long to be compiled again in each caller."""
+    """Compile a function by itself, because Python calls it or it is too long to compile again in each caller."""
     return _compile(function, **numba_private.UNCOUNTED)
 
 
 def jit_allocating(function: F) -> F:
-    """Compile a function by itself that makes arrays, returns them, or assigns one to a part of another."""
-    # Explicit, because numba passes a caller's option on to functions that have none.
+    """Compile by itself a function that creates arrays, returns them, or assigns one to a part of another."""
+    # Explicit, because numba passes a caller's option on to functions that do not set it.
     return _compile(function, **numba_private.COUNTED)
 
 
 def jit_part(function: F) -> F:
     """Compile a function as a part of its callers, which share one copy; arrays may be assigned in it.
 
-    For the steps of a long function: compiled by itself, each would be compiled again in every function on the way up.
+    Use it for the steps of a long function: compiled by itself, each would be compiled again at every level of calls.
     """
     return function if DISABLE_JIT else cast(F, Kernel(function, counted=True, copied=False))
 
 
 def own_jit(function: F) -> F:
-    """Compile a kernel of your own policy (`sb.extend.jit`): like `jit`, but it may create and assign arrays.
+    """Compile a kernel of your own policy (`sb.extend.jit`); unlike with `jit`, it may create and assign arrays.
 
-    Every index in it is checked: one that is out of bounds raises an IndexError.
+    Every index in it is checked, and one out of bounds raises an IndexError.
 
     Example:
         >>> import numpy as np
@@ -88,7 +88,7 @@ def own_jit(function: F) -> F:
 
 
 _ELSEWHERE: Callable[["Kernel"], Any] | None = None
-"""Maps a kernel to its type for another machine's compiler, while that compiles."""
+"""Maps a kernel to its type for another target's compiler, while that compiles."""
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def compiled_elsewhere(type_of: Callable[["Kernel"], Any]) -> Iterator[None]:
 
 
 class Kernel:
-    """A compiled function that other compiled functions call by its name; Python calls it through an entry.
+    """A compiled function that other compiled functions call by its name; Python calls it through an entry point.
 
     The Python entry is compiled lazily, on the first call from Python.
     """
@@ -125,8 +125,8 @@ class Kernel:
 
     @property
     def dispatcher(self) -> Any:
-        """Numba's function, made on first use: never in a process that finds its callers compiled on disk."""
-        # Threads may make two of it, but use one.
+        """Numba's function, created on first use, and never in a process that finds its callers compiled on disk."""
+        # Threads may create two of them, but only one is used.
         return self._made.get("dispatcher") or self._made.setdefault("dispatcher", self._make_dispatcher())
 
     def _make_dispatcher(self) -> Any:
@@ -143,7 +143,7 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What numba-cuda takes this object for."""
+        """The type that numba-cuda assigns to this object."""
         return self._type if _ELSEWHERE is None else _ELSEWHERE(self)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -167,15 +167,15 @@ class Kernel:
 
 @typeof_impl.register(Kernel)
 def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
-    """Return what numba takes a kernel for."""
+    """Return numba's type of a kernel."""
     return kernel._numba_type_
 
 
 def compiled_for(function: Any, *arguments: Any) -> Any:
-    """Return the function compiled for arguments of these types; the function itself where nothing is compiled.
+    """Return the function compiled for arguments of these types, or the function itself if it is not compiled.
 
-    Numba finds compiled code by the name and the fields of a named tuple's class: two classes of one name, such as a
-    notebook's cell makes when it is run again, would have each other's code. The type itself tells them apart.
+    Numba finds compiled code by the name and the fields of a named tuple's class, so two classes of the same name, such
+    as a notebook's cell creates when it is run again, would share code. The type itself tells them apart.
     """
     if DISABLE_JIT:
         return function
@@ -183,7 +183,7 @@ def compiled_for(function: Any, *arguments: Any) -> Any:
 
 
 def type_of(value: Any) -> Any:
-    """Return what `numba.typeof` does, for plain arrays without asking whether they are masked: that loads numpy.ma."""
+    """Return `numba.typeof` without its check for masked arrays, which loads numpy.ma."""
     if type(value) is np.ndarray:
         layout: Any = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
         kind: Any = numba.from_dtype(value.dtype)

@@ -1,4 +1,4 @@
-"""JSON in and out: what a file holds becomes a declared class, or is refused in words that name the field."""
+"""JSON input and output: a file's content becomes a declared class, or an error names the wrong field."""
 
 import math
 import re
@@ -18,7 +18,7 @@ AtLeastOne = Annotated[int, Meta(ge=1, le=LARGEST_INTEGER)]
 NotNegative = Annotated[float, Meta(ge=0)]
 
 _DEEPEST = 50
-"""Tables within tables: ours have a handful."""
+"""Largest depth of nested tables; ours have a handful."""
 
 _WORDS = {
     "int": "an integer",
@@ -32,11 +32,11 @@ _WORDS = {
 
 
 class Content(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Base class of the contents of files: a subclass declares the fields and their limits."""
+    """Base class for the contents of files; subclasses declare the fields and their limits."""
 
 
 def encode(content: object, indent: int = 0, order: Literal["sorted"] | None = None) -> bytes:
-    """Encode as JSON; numbers come back exactly as they were, and what is not finite comes back as null."""
+    """Encode as JSON; finite numbers come back exactly, and other numbers as null."""
     encoded = msgspec.json.encode(content, enc_hook=_of_numpy, order=order)
     return msgspec.json.format(encoded, indent=indent) if indent else encoded
 
@@ -48,19 +48,19 @@ def _of_numpy(value: Any) -> Any:
 
 
 def _to_numpy(kind: Any, value: Any) -> Any:
-    """Return lists of numbers as the array that a class declares; null among floats is NaN."""
+    """Return lists of numbers as the array that a class declares; null among floats becomes NaN."""
     dtype = kind.__args__[1].__args__[0]
     number: Any = float | None if dtype is np.float64 else Integer
     nested = isinstance(value, list) and value and isinstance(value[0], list)
     try:
         return np.array(msgspec.convert(value, list[list[number]] if nested else list[number]), dtype=dtype)
-    except ValueError:  # msgspec's own says nothing of where the list is
+    except ValueError:  # msgspec's own error would not locate the list
         wanted = "numbers" if dtype is np.float64 else "integers"
         raise ValueError(f"must be lists of {wanted}, equally long, got {short(value)}") from None
 
 
 def decode(content: bytes) -> Any:
-    """Decode JSON as plain data; a ValueError says where it is malformed, too large or too deep."""
+    """Decode JSON as plain data; raise a ValueError that says where it is malformed, too large or too deep."""
     try:
         plain = msgspec.json.decode(content)
     except msgspec.DecodeError as error:
@@ -81,7 +81,7 @@ def decode(content: bytes) -> Any:
 
 
 def as_plain(value: object) -> Any:
-    """Return a value as a file would give it back; text where a file cannot hold it."""
+    """Return a value as a file would give it back, or as text if a file cannot hold it."""
     try:
         return decode(encode(spelled(value)))
     except (TypeError, ValueError, RecursionError):
@@ -89,7 +89,7 @@ def as_plain(value: object) -> Any:
 
 
 def spelled(value: object) -> Any:
-    """Return a value as plain data in which numbers that are not finite are text: JSON has null for all of them."""
+    """Return a value as plain data with non-finite numbers as text, because JSON has null for all of them."""
     return _spelled(msgspec.to_builtins(value, enc_hook=_of_numpy, str_keys=True))
 
 
@@ -102,7 +102,7 @@ def _spelled(plain: Any) -> Any:
 
 
 def convert(plain: object, kind: type[T]) -> T:
-    """Convert plain data to a class, with arrays where it has lists of numbers.
+    """Convert plain data to a class, with arrays in place of lists of numbers.
 
     A ValueError names the field, what it must be and what was received.
     """
@@ -113,7 +113,7 @@ def convert(plain: object, kind: type[T]) -> T:
 
 
 def _explained(error: str, plain: Any) -> str:
-    """Put what msgspec says of data into the words of this package."""
+    """Return msgspec's error in the wording of this package."""
     said, _, path = error.partition(" - at `$")
     path = path.removesuffix("`").removeprefix(".")
     field = re.fullmatch("Object (missing required|contains unknown) field `(.*)`", said)
@@ -121,10 +121,10 @@ def _explained(error: str, plain: Any) -> str:
         name = f"{path}.{field[2]}" if path else field[2]
         return f"{name} is missing" if field[1] == "missing required" else f"{name} is not a field of it"
     expected = re.fullmatch("Expected (.+?)(?:, got (.+))?", said)
-    if expected is None or "`key`" in path:  # said by a class itself
+    if expected is None or "`key`" in path:  # raised by a class itself
         return f"{path}{' ' if said.startswith('must') else ': '}{said}" if path else said
     wanted, got = (_in_words(part or "") for part in expected.groups())
-    if "..." not in path:  # which entry of a table it is remains unsaid
+    if "..." not in path:  # the entry of a table cannot be named
         for place, name in re.findall(r"\[(\d+)\]|(\w+)", path):
             plain = plain[int(place)] if place else plain[name]
         got = short(plain)

@@ -1,8 +1,8 @@
-"""Functions that choose their code by the type of their first argument, in Python and in compiled code alike.
+"""Functions that choose their code by the type of their first argument, both in Python and in compiled code.
 
 Variants that differ by *code* are named tuples of different types, which numba resolves when it compiles: no branch is
-left, and code that no one uses is not compiled. Unlike a function that is passed in, a type has a name, under which the
-next process finds compiled code in the cache.
+left, and unused code is not compiled. Unlike a function passed as an argument, a type has a name, under which the next
+process finds the compiled code in the cache.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,15 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def by_type(declaration: F) -> F:
-    """Turn a declaration into a function that calls the kernel of its first argument's type, as given to `variant`."""
+    """Turn a declaration into a function that calls the kernel registered by `variant` for its first argument's
+    type.
+    """
     kernels: dict[type, Any] = {}
 
     def call(first: Any, *rest: Any) -> Any:
         return kernels[type(first)](first, *rest)
 
-    # Numba compares the signatures of a typing function and of what it returns, annotations included.
+    # Numba compares the signatures of a typing function and of the function it returns, annotations included.
     def typed(first: Any, *rest: Any) -> Any:
         kernel = kernels[first.instance_class]
 
@@ -38,5 +40,5 @@ def by_type(declaration: F) -> F:
 
 
 def variant(function: Callable[..., object], kind: type, kernel: Callable[..., object]) -> None:
-    """Have a function declared with `by_type` call `kernel` for first arguments of type `kind`."""
+    """Make a function declared with `by_type` call `kernel` for first arguments of type `kind`."""
     function.__dict__["kernels"][kind] = kernel

@@ -1,7 +1,7 @@
 """Optional dependencies: the extras of pyproject.toml, imported when they are needed.
 
-The base installation decides and simulates. What draws, prints, downloads or runs elsewhere comes with an extra, and
-an error of one line names the extra that is missing.
+The base installation decides and simulates. Drawing, printing, downloading and remote execution come with extras, and
+a one-line error names the extra that is missing.
 """
 
 from importlib import import_module
@@ -29,18 +29,18 @@ EXTRAS = {
 """Module -> the extra that installs it; tests compare this with pyproject.toml."""
 
 PACKAGES = {"sklearn": "scikit-learn", "numba_cuda": "numba-cuda", "prometheus_client": "prometheus-client"}
-"""Modules whose package on the index has another name."""
+"""Module -> name of its package on the index, where that differs."""
 
 
 class MissingExtraError(ImportError):
-    """Raised where something needs an extra that is not installed."""
+    """Raised when an extra that is needed is not installed."""
 
 
 def load(module: str, what: str) -> Any:
-    """Import a module that needs an extra; `what` begins the message where that is not installed.
+    """Import a module that needs an extra; `what` begins the message if the extra is not installed.
 
-    Also for modules of this package that are above the caller, as drawings are above the results that they show: such a
-    module is loaded on demand, and nothing below depends on it.
+    This also serves modules of this package that are above the caller, such as drawings of the results: they are loaded
+    on demand, and nothing below depends on them.
     """
     try:
         return import_module(module)
@@ -49,7 +49,7 @@ def load(module: str, what: str) -> Any:
 
 
 def missing(error: ModuleNotFoundError, what: str) -> MissingExtraError | None:
-    """Return an error that names the extra which installs the module; None where no extra does."""
+    """Return an error that names the extra which installs the module; None if no extra does."""
     name = (error.name or "").partition(".")[0]
     if name not in EXTRAS:
         return None
@@ -57,6 +57,6 @@ def missing(error: ModuleNotFoundError, what: str) -> MissingExtraError | None:
 
 
 def line(module: str, what: str) -> str:
-    """Return the message for a module of an extra that is not installed."""
+    """Return the message for an extra that is not installed."""
     package, extra = PACKAGES.get(module, module), EXTRAS[module]
     return f"{what} needs {package}, which is not installed; run: pip install 'solid-bandits[{extra}]'"

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, what they are called and what they may hold. Nothing is computed here."""
+"""Files that appear completely or not at all, their names, and limits on their contents. Nothing is computed here."""
 
 import io
 import math
@@ -22,9 +22,9 @@ from solid_bandits._internal.signals import deferred
 T = TypeVar("T")
 
 FORMAT = 2
-"""The format of the files below; a manifest of another format is not read."""
+"""Format number of the files below; a manifest of another format is not read."""
 
-# Of one simulation:
+# Files of one simulation:
 TABLE_FILE = "results.parquet"
 DIAGNOSTICS_FILE = "diagnostics.parquet"
 ARMS_FILE = "arms.parquet"
@@ -32,43 +32,43 @@ CALIBRATION_FILE = "calibration.parquet"
 DECISIONS_FILE = "decisions.parquet"
 MANIFEST_FILE = "manifest.json"
 
-# Of a directory of experiments:
+# Files of a directory of experiments:
 EXPERIMENT_FILE = "experiment.json"
 INVOCATIONS_FILE = "invocations.json"
 FIGURES = "figures"
 
 LOCK_FILE = ".lock"
-"""In every directory that a process writes to, while it does."""
+"""Lock file in every directory that a process is writing to."""
 
 LARGEST_FILE = 2**30
-"""Bytes of a file, or of what an archive holds, that are taken into memory."""
+"""Largest number of bytes of a file, or of an archive's content, that is read into memory."""
 
 _LONGEST_NAME = 200
-"""Bytes of a name: file systems take 255, and names get endings."""
+"""Largest number of bytes in a name: file systems allow 255, and names get endings."""
 
 TAKEN = (FIGURES, "report.html", "report.md", INVOCATIONS_FILE, MANIFEST_FILE, "all")
-"""Names that no experiment may have: of other files beside its directory, or of all experiments."""
+"""Names that no experiment may have: names of other files next to its directory, or of all experiments."""
 
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 """Names that Windows reserves for devices."""
 
 
 class StoreError(ValueError):
-    """A directory cannot be used: it is in use, may not be written to, or holds something else."""
+    """Raised for a directory that cannot be used: it is in use, may not be written to, or holds something else."""
 
 
 def path_of(name: str, value: object) -> Path:
-    """Return an argument that names a file or a directory."""
+    """Return an argument as a path; raise a ValueError if it is not one."""
     if not isinstance(value, str | os.PathLike):
         raise ValueError(f"{name} must be a path, got {' '.join(short(value).split())}")
     try:
         return Path(value)
-    except TypeError as error:  # a path of bytes
+    except TypeError as error:  # a path given as bytes
         raise ValueError(f"{name} must be a path of text ({error})") from None
 
 
 def check_name(what: str, name: object, taken: Collection[str] = ()) -> str:
-    """Return `name` if it can be that of one file or directory, on every system: never a path, nor one of `taken`."""
+    """Return `name` if it is valid as a single file or directory name on every system and not one of `taken`."""
     complaint = ""
     if not isinstance(name, str) or not name:
         complaint = "must be text that is not empty"
@@ -88,9 +88,9 @@ def check_name(what: str, name: object, taken: Collection[str] = ()) -> str:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold `directory`, made if missing, for this process; a StoreError if another does.
+    """Lock `directory`, created if missing, for this process; raise a StoreError if another process holds it.
 
-    The lock ends with the process, however that ends. Its file means nothing, and may stay: whether filelock
+    The lock ends with the process, however that ends. The lock file itself means nothing and may stay: whether filelock
     removes it depends on its version.
     """
     from filelock import FileLock, Timeout
@@ -114,16 +114,16 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it, so that `path` is never half-written.
+    """Let `write` fill a temporary file next to `path`, then rename it, so that `path` is never half-written.
 
-    File and name are on the disk when this returns.
+    When this returns, the file and its name are on the disk.
     """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{path.suffix}")
     with deferred():
         try:
             write(temporary)
-            # On the disk before it has its name: not even a power cut leaves half a file under it.
-            with temporary.open("r+b") as file:  # Windows flushes only what may be written to
+            # Flush the content before renaming, so that even a power cut leaves no half-written file under the name.
+            with temporary.open("r+b") as file:  # Windows flushes only files opened for writing
                 os.fsync(file.fileno())
             temporary.replace(path)
         finally:
@@ -132,7 +132,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def _flush_names(directory: Path) -> None:
-    """Have the names in a directory written to the disk, on systems that can."""
+    """Flush the names in a directory to the disk, on systems that can."""
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
         try:
@@ -142,23 +142,23 @@ def _flush_names(directory: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write bytes, whole or not at all."""
+    """Write bytes, completely or not at all."""
     write_whole(path, lambda file: file.write_bytes(content))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text, whole or not at all; the same bytes on every system."""
+    """Write text, completely or not at all, with the same bytes on every system."""
     write_whole(path, lambda file: file.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def write_json(path: Path, content: object, indent: int = 2) -> None:
-    """Write plain data or a declared class, whole or not at all; numbers come back exactly as they were."""
+    """Write plain data or a declared class, completely or not at all; numbers come back exactly."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, encode(content, indent) + b"\n")
 
 
 def read_bytes(path: Path, limit: int = LARGEST_FILE) -> bytes:
-    """Read a file; raise an OSError, before memory is taken, unless it is a plain file of at most `limit` bytes."""
+    """Read a file; before allocating memory, raise an OSError unless it is a plain file of at most `limit` bytes."""
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
         raise OSError("it is not a plain file")
@@ -168,14 +168,14 @@ def read_bytes(path: Path, limit: int = LARGEST_FILE) -> bytes:
 
 
 def size(count: int) -> str:
-    """Return a number of bytes in words: 100 MiB."""
+    """Format a number of bytes, such as 100 MiB."""
     units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
     place = min(int(math.log2(max(count, 1)) // 10), len(units) - 1)
     return f"{count / 1024**place:.3g} {units[place]}"
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """Read what `write_json` wrote; a StoreError that names the field unless it is of this kind."""
+    """Read what `write_json` wrote; raise a StoreError that names the field unless it is of this class."""
     try:
         return convert(decode(read_bytes(path)), kind)
     except (OSError, ValueError) as error:
@@ -187,10 +187,10 @@ def read_json(path: Path, kind: type[T]) -> T:
 def read_archive(
     content: bytes, names: Mapping[str, str], limit: int = LARGEST_FILE
 ) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file's bytes: those in `names`, each with the kinds of dtype that it may have.
+    """Return the arrays of an .npz file given as bytes, for the fields in `names` with their allowed kinds of dtype.
 
-    Names, sizes and headers are checked before memory is taken for what they promise. An ArchiveError says what is
-    wrong with names or sizes; any other ValueError is of a damaged file.
+    Names, sizes and headers are checked before memory is allocated for them. An ArchiveError describes wrong names or
+    sizes; any other ValueError means a damaged file.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -212,11 +212,11 @@ def read_archive(
 
 
 class ArchiveError(ValueError):
-    """An archive with fields of other names, or too large."""
+    """Raised for an archive with wrong field names or too much data."""
 
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> bytes:
-    """One member of an archive, never more than `limit` bytes of it, whatever its header says."""
+    """Read one member of an archive, never more than `limit` bytes, whatever its header says."""
     if member.file_size > limit:
         raise ArchiveError(f"holds {size(member.file_size)}, more than {size(limit)}, the most that is read")
     with archive.open(member) as file:
@@ -239,9 +239,9 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, kinds: str, limit
     shape, by_columns, dtype = readers[version](file)
     if dtype.hasobject or dtype.fields is not None or dtype.subdtype is not None or dtype.kind not in kinds:
         raise ValueError(f"a field has numbers of type {short(dtype.str)}")
-    # A copy that may be written to: a view of the file's own bytes would be left behind by an error.
+    # A writable copy: an error would leave a view of the file's own bytes behind.
     rest = bytearray(memoryview(content)[file.tell() :])
-    # What the header declares must be there: nothing is allocated for a promise.
+    # The declared data must be present: nothing is allocated on the strength of a header.
     if not dtype.itemsize or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(rest):
         raise ValueError("a field is not as large as its header says")
     array = np.frombuffer(rest, dtype=dtype) if len(rest) else np.empty(0, dtype)
@@ -252,7 +252,7 @@ _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{8}(\..*)?")
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what a killed process left half-written; its names begin with a dot."""
+    """Remove half-written files that a killed process left; their names begin with a dot."""
     for unfinished in folder.glob(".*"):
         if _UNFINISHED.fullmatch(unfinished.name) and unfinished.is_file():
             unfinished.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""Compiled code kept on disk: one file for each function and signature, found by a hash of all it was made of.
+"""Compiled code on disk: one file per function and signature, found by a hash of everything it was compiled from.
 
-Numba's own cache has one index per function for all signatures: a type of a user's module in it makes every other
-program fail that loads the index, two writers can lose each other's entries, and a damaged file is an error. Here
-files are independent, appear whole, carry a hash of their content, and anything that is wrong with them means compiling
-again in memory, with one warning.
+Numba's own cache has one index per function for all signatures: a type from a user's module in it makes every other
+program that loads the index fail, two writers can lose each other's entries, and a damaged file is an error. Here
+files are independent, appear completely or not at all, and carry a hash of their content. If anything is wrong with
+them, the code is compiled again in memory, with one warning.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ from numba.core import config, types
 from solid_bandits._internal.sources import stamp
 
 VARIABLE = "SOLID_BANDITS_CACHE"
-"""The environment variable that names the folder; by default it is in the user's cache."""
+"""Name of the environment variable that names the folder; by default it is in the user's cache."""
 MOST_FILES = 600
-"""How many are kept. Beyond it the least recently used are removed, down to two thirds."""
+"""Largest number of files. Beyond it the least recently used are removed, down to two thirds."""
 
 _UNFINISHED = ".part"
 _ABANDONED = 3600.0
@@ -45,20 +45,20 @@ _PLAIN = (
     types.Literal,
     types.EnumMember,
 )
-"""Kinds of types that their names tell from any other, in any process."""
+"""Kinds of types whose names are unique in any process."""
 _OPTIONS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")
-"""Settings of numba that change the code it makes."""
+"""Settings of numba that change the generated code."""
 
 _kernels: dict[type, tuple[Any, ...]] = {}
 
 
 def note_modules(agent_type: type, *kernels: Any) -> None:
-    """Remember the kernels of a type of agent: code compiled for the type goes stale with their modules."""
+    """Record the kernels of a type of agent: code compiled for the type is stale when their modules change."""
     _kernels[agent_type] = kernels
 
 
 class DiskCache:
-    """The files of one function's compiled code, one for each signature and kind of processor."""
+    """Files of one function's compiled code, one for each signature and kind of processor."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -66,11 +66,11 @@ class DiskCache:
 
     @property
     def place(self) -> str:
-        """The folder, for numba's statistics."""
+        """The folder, as reported in numba's statistics."""
         return str(folder() or "")
 
     def load(self, sig: Any, processor: Any, unpack: Callable[[bytes], Any]) -> Any:
-        """Return what `unpack` makes of the file of a signature; None where there is none, or none that can be used."""
+        """Return `unpack` of the file for a signature; None if there is no usable file."""
         path = self._path(sig, processor)
         if path is None:
             return None
@@ -89,14 +89,14 @@ class DiskCache:
             return _warn(f"{path} is damaged")
         try:
             result = unpack(data)
-        except Exception as error:  # whatever unpickling or another numba may raise: compiling again is right
+        except Exception as error:  # unpickling, or another numba, may raise anything; compile again
             return _warn(f"{path} cannot be used ({type(error).__name__}: {error})")
-        with suppress(OSError):  # a folder that may only be read
+        with suppress(OSError):  # the folder may be read-only
             os.utime(path)
         return result
 
     def save(self, sig: Any, processor: Any, pack: Callable[[], bytes]) -> None:
-        """Keep what `pack` makes of the function compiled for this signature."""
+        """Store the result of `pack` for the function compiled for this signature."""
         path = self._path(sig, processor)
         if path is None:
             return
@@ -111,7 +111,7 @@ class DiskCache:
             _warn(f"{path.parent} cannot be written to ({error.strerror})")
 
     def _path(self, sig: Any, processor: Any) -> Path | None:
-        """Return the file of this signature; None where nothing can be kept."""
+        """Return the file of this signature; None if nothing can be stored."""
         made_of: list[Any] = [self._function.__module__]
         name = " ".join(_words(one, made_of) for one in sig)
         modules = {one if isinstance(one, str) else _home(one) for one in made_of}
@@ -135,10 +135,10 @@ class DiskCache:
 
 
 def _words(kind: Any, made_of: list[Any]) -> str:
-    """Name a type so that no other has the name; add to `made_of` the classes and kernels that its code is made of."""
+    """Return a unique name for a type; add to `made_of` the classes and kernels that its code depends on."""
     if isinstance(kind, types.TypeRef):
         return f"type({_words(kind.instance_type, made_of)})"
-    held = isinstance(kind, types.StructRef)  # an agent that is held in one place
+    held = isinstance(kind, types.StructRef)  # an agent passed by reference
     owner = type(kind) if held else getattr(kind, "instance_class", None)
     name = ""
     if owner is not None:
@@ -153,7 +153,9 @@ def _words(kind: Any, made_of: list[Any]) -> str:
 
 
 def _home(one: Any) -> str | None:
-    """Return the module that has something under its own name; None where it was made in a function, or replaced."""
+    """Return the module that defines an object under its own name; None if it is local to a function or was
+    replaced.
+    """
     module = getattr(one, "__module__", None)
     try:
         found = reduce(getattr, one.__qualname__.split("."), sys.modules[module])  # type: ignore[index]
@@ -163,7 +165,7 @@ def _home(one: Any) -> str | None:
 
 
 def _sealed(path: Path, data: bytes) -> bytes:
-    """Return the content of a file: a hash that is right for this file alone, and the data."""
+    """Return the content of a file: the data, preceded by a hash that is valid for this file only."""
     return hashlib.sha256(path.name.encode() + b"\0" + data).digest() + data
 
 
@@ -174,13 +176,13 @@ def _versions() -> tuple[str, ...]:
 
 @cache
 def folder() -> Path | None:
-    """Return the folder of compiled code; None, with a warning, where there is none that is safe."""
+    """Return the folder of compiled code; None, with a warning, if there is no safe one."""
     named = os.environ.get(VARIABLE)
     try:
         place = (Path(named) if named else _user_cache() / "solid-bandits" / "compiled").absolute()
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         state = place.stat()
-    except (OSError, RuntimeError) as error:  # RuntimeError: no home
+    except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
         _warn(f"there is no folder for it ({error})")
         return None
     if _is_open_to_others(state):
@@ -190,7 +192,7 @@ def folder() -> Path | None:
 
 
 def _is_open_to_others(state: os.stat_result) -> bool:
-    """Return whether another user could have written here: what is loaded is run."""
+    """Return whether another user could have written here; loaded code is executed."""
     return hasattr(os, "getuid") and (state.st_uid != os.getuid() or state.st_mode & 0o022 != 0)
 
 
@@ -203,7 +205,7 @@ def _user_cache() -> Path:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all."""
+    """Write a file that appears completely or not at all."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=_UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -215,7 +217,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _tidy(place: Path) -> None:
-    """Remove the least recently used files, and unfinished ones of processes that were killed."""
+    """Remove the least recently used files, and unfinished files of killed processes."""
     files = _by_age(place, "*.code")
     spare = len(files) - 2 * MOST_FILES // 3 if len(files) > MOST_FILES else 0
     parts = [(age, file) for age, file in _by_age(place, f"*{_UNFINISHED}") if time.time() - age > _ABANDONED]
@@ -227,7 +229,7 @@ def _by_age(place: Path, pattern: str) -> list[tuple[float, Path]]:
     """List files with the time of their last use, oldest first."""
     found = []
     for file in place.glob(pattern):
-        with suppress(FileNotFoundError):  # another process tidies too
+        with suppress(FileNotFoundError):  # another process may tidy too
             found.append((file.stat().st_mtime, file))
     return sorted(found)
 
@@ -237,12 +239,12 @@ _family = uuid.uuid4().hex
 
 
 def family() -> tuple[str, bool]:
-    """Return a name shared by a process and its workers, and whether one of them has warned: for `join`."""
+    """Return a name shared by a process and its workers, and whether one of them has warned; see `join`."""
     return _family, bool(_warned)
 
 
 def join(name: str, warned: bool) -> None:
-    """Make this process a worker of another: if one of them has warned, this one does not."""
+    """Make this process a worker of another: if one of the family has warned, this one does not."""
     global _family
     _family = name
     if warned:
@@ -250,7 +252,7 @@ def join(name: str, warned: bool) -> None:
 
 
 def _warn(reason: str) -> None:
-    """Warn once, in a process and its workers; everything works without a cache, but starts later."""
+    """Warn once per process and its workers; everything works without a cache, but starts more slowly."""
     if _warned:
         return
     _warned.append(reason)
@@ -261,7 +263,7 @@ def _warn(reason: str) -> None:
         except FileExistsError:
             return
         except OSError:
-            pass  # a folder that may only be read: each process says so
+            pass  # a read-only folder: each process warns
     warnings.warn(
         f"the compile cache cannot be used: {reason}; compiling in memory. {VARIABLE} may name another folder",
         RuntimeWarning,

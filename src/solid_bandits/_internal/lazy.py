@@ -6,12 +6,12 @@ from typing import Any
 
 
 def lazy(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a module's `__getattr__` and `__dir__`, so that importing it waits for no compiler and no plots.
+    """Return a module's `__getattr__` and `__dir__`, so that importing it loads neither compiler nor plots.
 
     Args:
         module: its `__name__`.
-        homes: public name -> the module below `solid_bandits` that has it under the same name, or
-            `module:name` where it has another name there or is itself a module (`bounds:`).
+        homes: public name -> the module below `solid_bandits` that defines it under the same name, or `module:name` if
+            it has another name there or is itself a module (`bounds:`).
 
     """
     public = importlib.import_module(module)
@@ -22,7 +22,7 @@ def lazy(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], C
         home, colon, other = homes[name].partition(":")
         found = importlib.import_module(f"solid_bandits.{home}")
         value = getattr(found, other or name) if other or not colon else found
-        setattr(public, name, value)  # found at once the next time
+        setattr(public, name, value)  # found directly the next time
         return value
 
     return get, lambda: sorted(homes)

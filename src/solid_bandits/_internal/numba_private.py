@@ -1,10 +1,10 @@
-"""All that this package uses of numba's private names, and what it does without where a numba lacks them.
+"""All uses of numba's private names in this package, and the fallbacks where a version of numba lacks them.
 
-Three things rest on them: functions that are inlined stop at intermediate code (`PIPELINE`), compiled functions are
-kept in files of our own (`keep`), and references are not counted where nothing is allocated (`UNCOUNTED` and
-`spare_counts`). The names are looked for first. Where one is missing, or takes other arguments, numba's own way is
-taken and one warning says so: results stay the same, compiling or steps take longer. Numba's own cache on disk is no
-substitute for ours: it does not see changes in other files than a function's own. Without ours each process compiles.
+Three things depend on them: inlined functions stop at intermediate code (`PIPELINE`), compiled functions are stored in
+our own files (`keep`), and references are not counted where nothing is allocated (`UNCOUNTED` and `spare_counts`). The
+names are looked up first. If one is missing, or takes other arguments, numba's own way is used and one warning says so:
+results stay the same, but compiling or steps take longer. Numba's own cache on disk does not replace ours, because it
+does not notice changes in files other than a function's own. Without ours each process compiles.
 """
 
 # mypy: allow-untyped-calls
@@ -21,7 +21,8 @@ import numba
 from llvmlite.binding import add_symbol
 from numba import types
 
-# As "module:Class.name" in numba.core; in brackets, parameters that a function takes, or attributes that it uses.
+# Written as "module:Class.name" in numba.core; in brackets, parameters that a function takes, or attributes that it
+# uses.
 _INLINING = """
     codegen:JITCodeLibrary._finalize_dynamic_globals(self) codegen:JITCodeLibrary._finalize_final_module(self)
     codegen:JITCodeLibrary._finalized codegen:JITCodeLibrary._optimize_final_module(self)
@@ -47,7 +48,7 @@ _KEEPING = """
 
 
 def _has(name: str) -> bool:
-    """Return whether numba has what a name says."""
+    """Return whether numba has the name, with its parameters or attributes."""
     place, _, inside = name.rstrip(")").partition("(")
     module, _, path = place.partition(":")
     try:
@@ -59,7 +60,7 @@ def _has(name: str) -> bool:
 
 
 def _has_all(names: str) -> bool:
-    """Return whether numba has all of these names; those that it lacks are added to `MISSING`."""
+    """Return whether numba has all of these names; missing ones are added to `MISSING`."""
     lacking = [name for name in names.split() if not _has(name)]
     MISSING.extend(lacking)
     return not lacking
@@ -79,10 +80,10 @@ if MISSING:
 
 
 def _inlined_only() -> type[Any]:
-    """Return a compiler that stops at LLVM's intermediate code, which callers take in, optimise and compile.
+    """Return a compiler that stops at LLVM's intermediate code, which callers include, optimise and compile.
 
-    Numba optimises every function and turns it into machine code, also those that are inlined wherever they are
-    called. With a dozen levels of calls the innermost code is compiled a dozen times: more than half of SOLID's time.
+    Numba optimises every function and turns it into machine code, even one that is inlined wherever it is called. With
+    a dozen levels of calls, the innermost code is compiled a dozen times: more than half of SOLID's compile time.
     """
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler, DefaultPassBuilder
@@ -90,7 +91,7 @@ def _inlined_only() -> type[Any]:
     from numba.core.typed_passes import NativeLowering
 
     class InlinedLibrary(JITCodeLibrary):
-        """Intermediate code that is linked into callers; never optimised or made machine code by itself."""
+        """Intermediate code that is linked into callers and never optimised or made machine code by itself."""
 
         def _optimize_final_module(self) -> None:
             pass
@@ -109,7 +110,7 @@ def _inlined_only() -> type[Any]:
             LoweringPass.__init__(self)
 
         def run_pass(self, state: Any) -> bool:
-            # Dispatchers accept builtins only; this one differs from any other, and whoever calls it gets an error.
+            # Dispatchers accept only builtins; this one is unique, and calling it raises an error.
             entry: Any = [].index
             state.targetctx.insert_user_function(entry, state.cr.fndesc, [state.library])
             state["cr"] = state.cr._replace(cfunc=entry)
@@ -119,7 +120,7 @@ def _inlined_only() -> type[Any]:
         """Numba's compiler, up to intermediate code."""
 
         def define_pipelines(self) -> list[Any]:
-            """Return the passes."""
+            """Return the pipelines of compiler passes."""
             state = self.state
             state.flags.no_compile = True
             state.library = InlinedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -132,19 +133,19 @@ def _inlined_only() -> type[Any]:
 
 
 PIPELINE = _inlined_only() if _INLINES else None
-"""The compiler of what is inlined; None is numba's own, which takes longer."""
+"""Compiler of inlined functions; None means numba's own, which takes longer."""
 
 
 COUNTED, UNCOUNTED = ({"_nrt": True}, {"_nrt": False}) if "_nrt" in _KNOWN else ({}, {})
-"""Options of `njit`: whether references are counted, which arrays that are made need."""
+"""Options of `njit`: whether references are counted, which created arrays need."""
 WITHOUT_ENTRIES = dict.fromkeys({*_KNOWN} - {"_nrt"}, True)
-"""Options of `njit`: no entry is made by which Python, or C, may call a function."""
+"""Options of `njit` that omit the entry points by which Python, or C, may call a function."""
 
 
 def spare_counts(dispatcher: Any) -> None:
-    """Compile without counts of references what makes nothing that would have to be counted.
+    """Compile without reference counts any function that creates nothing to be counted.
 
-    Where an error may be raised, as with checked indices, numba keeps all counts: they would be half of a small step.
+    Where an error may be raised, as with checked indices, numba keeps all counts, which would be half of a small step.
     """
     if not _SPARES:
         return
@@ -155,11 +156,11 @@ def spare_counts(dispatcher: Any) -> None:
         result = compile_core(arguments, return_type)
         if not _makes_numbers_only(result):
             return result
-        # What it calls is compiled by now, with counts or without, as it was first asked for.
+        # The functions it calls are compiled by now, with counts or without, as they were first requested.
         compiler.targetoptions["_nrt"] = False
         try:
             return compile_core(arguments, return_type)
-        except numba.core.errors.NumbaError:  # something in it needs them after all
+        except numba.core.errors.NumbaError:  # something in it does need counts
             return result
         finally:
             compiler.targetoptions["_nrt"] = True
@@ -168,7 +169,7 @@ def spare_counts(dispatcher: Any) -> None:
 
 
 def _makes_numbers_only(result: Any) -> bool:
-    """Return whether a compiled function returns numbers, and all it does gives numbers, or views of what it was given."""
+    """Return whether a compiled function returns numbers and creates nothing but numbers and views of its arguments."""
     from numba.core import ir
 
     for done, signature in result.type_annotation.calltypes.items():
@@ -186,7 +187,7 @@ def _makes_numbers_only(result: Any) -> bool:
 
 
 def _is_choice(index: Any) -> bool:
-    """Return whether an index gives a new array: one of the entries that another array names."""
+    """Return whether an index creates a new array, because it selects entries by another array."""
     if isinstance(index, types.BaseTuple):
         return any(_is_choice(one) for one in index)  # type: ignore[attr-defined]
     return isinstance(index, types.Array)
@@ -200,23 +201,23 @@ def _is_number(kind: Any) -> bool:
 
 
 def keep(dispatcher: Any, files: Any) -> None:
-    """Have a compiled function ask `files`, a `DiskCache`, before it compiles, and hand it what it compiled."""
+    """Make a compiled function ask `files`, a `DiskCache`, before it compiles, and store its result there."""
     if _KEEPS:
         dispatcher._cache = _Overloads(files)
 
 
 _HASHES = b"_numba_hashsecret"
-"""How the names of the secrets of Python's hashes begin: machine code links to them, and numba's rules bring them."""
+"""Prefix of the names of Python's hash secrets: machine code links to them, and numba's rules provide them."""
 _UNRESOLVED = ".numba.unresolved$"
-"""How the name of a function begins that was not compiled yet, as when two call each other."""
+"""Prefix of the name of a function that is not compiled yet, as when two call each other."""
 
 
 @cache
 def _let_link() -> None:
-    """Say where the functions are that machine code allocates with.
+    """Register the addresses of the functions by which machine code allocates.
 
-    When numba's rules are loaded, this is done too, and parts of it are compiled to be linked into what will be
-    compiled; machine code on disk has these in it.
+    Loading numba's rules does this too, and also compiles parts of it to be linked into later code; machine code on
+    disk already contains these.
     """
     from numba.core.runtime._nrt_python import c_helpers
 
@@ -225,26 +226,26 @@ def _let_link() -> None:
 
 
 class _Overloads:
-    """What a numba dispatcher asks of its cache."""
+    """The cache interface that a numba dispatcher calls."""
 
     def __init__(self, files: Any) -> None:
         self._files = files
 
     @property
     def cache_path(self) -> str:
-        """The folder, for numba's statistics."""
+        """The folder, as reported in numba's statistics."""
         return self._files.place
 
     def enable(self) -> None:
-        """No-op: cannot be disabled. Nor is there anything to flush: a stale file is never asked for."""
+        """No-op: cannot be disabled. Nothing needs flushing either, since stale files are never requested."""
 
     disable = flush = enable
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the function compiled for this signature, or None.
 
-        Numba's own caches load all its rules for typing and compiling first, and with them SciPy: more time than all
-        of `import numba`, for what machine code does not ask. The compiler loads them itself when it is needed.
+        Numba's own caches first load all its rules for typing and compiling, and with them SciPy. That takes longer
+        than all of `import numba`, and machine code does not need it. The compiler loads them itself when it is needed.
         """
 
         def unpack(data: bytes) -> Any:
@@ -255,25 +256,25 @@ class _Overloads:
                 target_context.refresh()
             parts = pickle.loads(data)
             if (parts[1].modname, parts[1].qualname, tuple(parts[3].args)) != (*self._files.name, tuple(sig)):
-                raise ValueError("it is another function's")
+                raise ValueError("it belongs to another function")
             return CompileResult._rebuild(target_context, *parts)
 
         return self._files.load(sig, _processor(target_context), unpack)
 
     def save_overload(self, sig: Any, result: Any) -> None:
-        """Keep the function compiled for this signature."""
+        """Store the function compiled for this signature."""
         if result.lifted or result.library.has_dynamic_globals:
             return
         from numba.core.serialize import dumps
 
         text = result.library.get_llvm_str()
-        if _UNRESOLVED in text:  # the next process would call it at no address
+        if _UNRESOLVED in text:  # the next process would have no address for it
             return
 
         def pack() -> bytes:
             *parts, environments = result._reduce()
-            # An environment holds the Python objects that a function uses. Each function that was taken in has one;
-            # where the code names it once, to declare it, nothing uses it, and loading it would import its module.
+            # An environment holds the Python objects that a function uses. Each inlined function has one; if the code
+            # names it only once, to declare it, nothing uses it, and loading it would import its module.
             named = Counter(re.findall(r"_ZN08NumbaEnv[\w$.]*", text))
             used = [one for one in environments if named[one.env_name] != 1]
             return dumps((*parts, tuple(used)))
@@ -282,5 +283,5 @@ class _Overloads:
 
 
 def _processor(target_context: Any) -> tuple[Any, ...]:
-    """Return what tells code for one kind of processor from code for another."""
+    """Return properties that distinguish code for one kind of processor from code for another."""
     return target_context.codegen().magic_tuple()

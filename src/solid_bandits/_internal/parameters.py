@@ -1,4 +1,4 @@
-"""What a parameter may be, declared once, beside its default: checks, tables, help and files read it there."""
+"""Limits of parameters, declared once next to their defaults, for checks, tables, help and files."""
 
 from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, field, fields
@@ -12,16 +12,16 @@ _KEY = "solid_bandits"
 
 @dataclass(frozen=True)
 class Constraint:
-    """The values that a parameter takes.
+    """Set of values that a parameter takes.
 
     Args:
-        kind: of a number or a switch: float, int or bool. Where `choices` are given it says nothing.
-        above: a number must be greater. Without an upper limit, it is also kept where no product of it overflows.
+        kind: type of a number or a switch: float, int or bool. Ignored if `choices` are given.
+        above: a number must be greater. Without an upper limit, it is also limited so that no product of it overflows.
         least: a number must not be smaller.
         most: a number must not be greater.
         choices: the words that it can be.
         none: whether it can be None.
-        word: the one word that may stand in the place of a number.
+        word: the one word that may replace a number.
 
     """
 
@@ -34,7 +34,7 @@ class Constraint:
     word: str | None = None
 
     def check(self, name: str, value: Any) -> None:
-        """Raise an ArgumentError that names the parameter unless it can have this value."""
+        """Raise an ArgumentError that names the parameter if it cannot have this value."""
         if value is None and self.none:
             return
         if self.choices:
@@ -58,7 +58,7 @@ class Constraint:
 
     @property
     def words(self) -> str:
-        """What it may be, in a few words: a number > 0, or 'evidence'."""
+        """The allowed values in a few words: a number > 0, or 'evidence'."""
         if self.choices:
             found = [repr(one) for one in self.choices]
         elif self.kind is bool:
@@ -82,7 +82,7 @@ def _written(limit: float) -> str:
 
 
 class Parameter(NamedTuple):
-    """One declared parameter of a class, with its default; or of an object, with its value."""
+    """A declared parameter of a class with its default, or of an object with its value."""
 
     name: str
     value: Any
@@ -90,9 +90,9 @@ class Parameter(NamedTuple):
 
 
 def parameter(default: Any = MISSING, *, choices: Iterable[str] = (), **limits: Any) -> Any:
-    """Return a field of a frozen dataclass that says what its values may be; `limits` are the arguments of `Constraint`.
+    """Return a field of a frozen dataclass that declares its limits; `limits` are the arguments of `Constraint`.
 
-    Its kind is that of the default where the default is an integer or a truth value, and else a number.
+    Its kind is the type of its default if that is an integer or a truth value, and else a number.
 
     Example:
         >>> @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def parameter(default: Any = MISSING, *, choices: Iterable[str] = (), **limits: 
 def parameters_of(owner: Any) -> list[Parameter]:
     """Return the declared parameters of a class, with their defaults, or of an object, with its values.
 
-    Those that go by name alone, which a class may have from its base, come last.
+    Parameters that can only be passed by name, which a class may inherit, come last.
     """
     declared = sorted(
         (one for one in fields(owner) if _KEY in one.metadata), key=lambda one: bool(one.kw_only)

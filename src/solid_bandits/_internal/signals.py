@@ -1,4 +1,4 @@
-"""Signals handled for a while; only the main thread is interrupted, elsewhere nothing changes."""
+"""Temporary signal handlers; only the main thread is interrupted, and in other threads nothing changes."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def handled(by: Callable[[int, Any], object] | signal.Handlers, *numbers: int) -> Iterator[None]:
-    """Handle these signals by a function, or ignore them, and put the handlers back that were there before."""
+    """Handle these signals by a function, or ignore them, and restore the previous handlers afterwards."""
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         before = {number: signal.getsignal(number) for number in numbers}

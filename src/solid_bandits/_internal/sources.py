@@ -1,8 +1,8 @@
-"""A hash of every source file that a module reaches by its imports: what compiled code was made of.
+"""A hash of every source file that a module reaches by its imports, which is what compiled code was made from.
 
-Numba looks for changes in the file of the compiled function alone; code that was inlined from another file would go
-on running after that file has changed. Here a module's stamp covers all that it can reach: this package's files and a
-user's own, also a helper's helper, with the numbers that stand in them. Installed libraries count by the time of their
+Numba looks for changes only in the file of the compiled function, so code inlined from another file would keep running
+after that file has changed. Here a module's stamp covers everything it can reach: this package's files and a user's
+own, helpers of helpers included, with the numbers in them. Installed libraries are represented by the times of their
 files.
 """
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def _began() -> float:
-    """Return when this process began, or the time of this call where the system does not tell."""
+    """Return when this process began, or the time of this call if the system does not tell."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - (ticks + 1) / os.sysconf("SC_CLK_TCK")
@@ -40,13 +40,13 @@ STARTED = _began()
 
 
 class _UnknownSourceError(Exception):
-    """A module has no file that is known to be what runs."""
+    """Raised if a module has no file that is known to match the running code."""
 
 
 def stamp(module: str) -> str | None:
-    """Return a hash of the files that `module` reaches; None where one of them may not be what runs.
+    """Return a hash of the files that `module` reaches; None if one of them may differ from the running code.
 
-    That is so for a notebook's cells, for a script, and for a file that was changed after this process began.
+    That is the case for a notebook's cells, for a script, and for a file that changed after this process began.
     """
     digest = hashlib.sha256()
     try:
@@ -59,7 +59,7 @@ def stamp(module: str) -> str | None:
 
 @cache
 def package_hash() -> str:
-    """Return a hash of this package's source files: where it is equal, results are equal to the last bit."""
+    """Return a hash of this package's source files: if it is equal, results are equal to the last bit."""
     digest = hashlib.sha256()
     for name, path in _package_files():
         digest.update(f"{name}\0".encode() + Path(path).read_bytes())
@@ -71,12 +71,12 @@ def _is_ours(module: str) -> bool:
 
 
 def _package_lines(module: str) -> Iterator[str]:
-    """Yield name and hash of each file of this package that one of its modules is made of, loaded or not."""
+    """Yield name and hash of each file of this package that a module depends on, whether loaded or not."""
     found: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        # The package itself holds no code, only the homes of its names.
+        # The package itself contains no code, only the homes of its names.
         if name in found or name == PACKAGE:
             continue
         found.add(name)
@@ -87,15 +87,17 @@ def _package_lines(module: str) -> Iterator[str]:
             waiting += _package_imports(path, state)
 
 
-# As this package writes them: from column 0, by full names; a test compares this with Python's own reading, which takes
-# half as long as all that is loaded from the cache. Imports within functions are of what is loaded on demand; no
-# compiled code is made of it.
+# Imports as this package writes them: from column 0, by full names. A test compares this with Python's own parser,
+# which takes half as long as everything that is loaded from the cache. Imports within functions are loaded on demand
+# and no compiled code depends on them.
 _IMPORT = re.compile(rf"^(?:from|import) ({PACKAGE}[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 
 
 @cache
 def _package_imports(path: str, state: tuple[int, ...]) -> list[str]:
-    """Return what the import lines of a file of this package may name, also names that are no modules."""
+    """Return names that the import lines of a file of this package may refer to, including names that are not
+    modules.
+    """
     with open(path, encoding="utf-8") as file:
         found = _IMPORT.findall(file.read())
     return [
@@ -112,7 +114,7 @@ def _package_file(root: str, name: str) -> str | None:
 
 
 def _package_files() -> list[tuple[str, str]]:
-    """Return every source file of this package, by its place below the root."""
+    """Return every source file of this package, with its path below the root."""
     found = [
         os.path.join(place, one) for place, _, names in os.walk(ROOT) for one in names if one.endswith(".py")
     ]
@@ -120,7 +122,7 @@ def _package_files() -> list[tuple[str, str]]:
 
 
 def _user_lines(module: str) -> Iterator[str]:
-    """Yield name and content of each loaded module that a user's module reaches; this package counts as a whole."""
+    """Yield name and content of each loaded module that a user's module reaches; this package counts as one."""
     found: set[str] = set()
     waiting = [module]
     while waiting:
@@ -148,7 +150,7 @@ def _user_lines(module: str) -> Iterator[str]:
 
 
 def _file(module: str) -> Path | None:
-    """Return the file of a loaded module, None where it needs none; refuse a script, and what should have one."""
+    """Return the file of a loaded module, None if it needs none; reject a script, and a module that lacks its file."""
     loaded = sys.modules[module]
     name = getattr(loaded, "__file__", None)
     if module != "__main__":
@@ -161,7 +163,7 @@ def _file(module: str) -> Path | None:
 
 
 def _state(path: str | Path) -> tuple[int, ...]:
-    """Return what changes when a file is changed; refuse a file that was changed after this process began."""
+    """Return values that change with a file; reject a file that was changed after this process began."""
     state = os.stat(path)
     if max(state.st_mtime, state.st_ctime) > STARTED:
         raise _UnknownSourceError(path)
@@ -175,10 +177,10 @@ def _hash(path: str | Path, state: tuple[int, ...]) -> str:
 
 
 def _may_name(module: ModuleType, path: Path) -> Iterator[str]:
-    """Yield what the import lines of a user's file may name, also names that are no modules."""
+    """Yield names that the import lines of a user's file may refer to, including names that are not modules."""
     package = getattr(module, "__package__", None) or ""
     for level, home, names in _imports(path, _state(path)):
-        with suppress(ImportError):  # more dots than packages
+        with suppress(ImportError):  # more dots than there are packages
             base = resolve_name("." * level + home, package) if level else home
             for name in (base, *(f"{base}.{name}" for name in names)):
                 parts = name.split(".")
@@ -187,7 +189,7 @@ def _may_name(module: ModuleType, path: Path) -> Iterator[str]:
 
 @cache
 def _imports(path: Path, state: tuple[int, ...]) -> list[tuple[int, str, list[str]]]:
-    """Return dots, module and names of each import of a user's file."""
+    """Return dots, module and names of each import in a user's file."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
@@ -206,17 +208,17 @@ def _globals(module: ModuleType) -> list[tuple[str, Any]]:
 
 
 def _homes(value: Any) -> Iterator[str]:
-    """Yield the name of the module that a value is, or comes from, however it was imported."""
+    """Yield the names of the modules that a value is, or comes from, however it was imported."""
     if isinstance(value, ModuleType):
         yield value.__name__
         return
-    with suppress(Exception):  # whatever an object does when it is asked
+    with suppress(Exception):  # an object's attributes may raise anything
         if isinstance(value.__module__, str):
             yield value.__module__
 
 
 def _plain(value: Any, depth: int = 4) -> str:
-    """Describe a value that compiled code may have taken in as a constant; any other is left out."""
+    """Describe a value that compiled code may contain as a constant; omit any other."""
     if isinstance(value, bool | int | float | complex | str | bytes):
         return repr(value)
     if depth == 0:

@@ -1,4 +1,4 @@
-"""Names for the array types that signatures use."""
+"""Aliases of the array types that signatures use."""
 
 from typing import Any
 

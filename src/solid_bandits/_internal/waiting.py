@@ -11,7 +11,7 @@ PATIENCE = 2.0
 
 @contextmanager
 def said_if_long(text: str) -> Iterator[None]:
-    """Print `text` to the standard error if the block inside takes longer than that."""
+    """Print `text` to standard error if the block inside takes longer than `PATIENCE`."""
     timer = threading.Timer(PATIENCE, lambda: print(text, file=sys.stderr, flush=True))
     timer.daemon = True
     timer.start()

@@ -1,25 +1,25 @@
-"""Numbers, intervals, times and counts as people read them: every printed number of the package comes from here.
+"""Numbers, intervals, times and counts as people read them; every printed number of the package is formatted here.
 
-A number shows as many figures as it deserves: those that its interval leaves it, or three where it has none.
+A number shows as many digits as it deserves: those that its interval supports, or three if it has none.
 """
 
 import math
 
 ABSENT = "–"
-"""What stands where there is no number."""
+"""Text in place of a missing number."""
 
 FIGURES = 3
-"""Of a number without an interval."""
+"""Significant digits of a number without an interval."""
 
 INTERVAL_FIGURES = 2
-"""Of the half-width of an interval, and so of what stands beside it."""
+"""Significant digits of an interval's half-width, which also set the decimals of the number next to it."""
 
 _LARGE, _SMALL = 1e9, 1e-4
 _MOST_DECIMALS = 8
 
 
 def number(value: float | None, figures: int = FIGURES, sign: str = "") -> str:
-    """Return a number with so many significant figures, all digits before the point, and no exponent unless it is extreme.
+    """Return a number to `figures` significant digits, without an exponent unless it is extreme.
 
     Example:
         >>> [number(value) for value in (0.5, 12.345, 123456.7, 2e12, -3e-7, None)]
@@ -35,15 +35,15 @@ def number(value: float | None, figures: int = FIGURES, sign: str = "") -> str:
 
 
 def fixed(value: float | None, places: int, sign: str = "") -> str:
-    """Return a number with so many decimals, for numbers that are to be compared with each other."""
+    """Return a number to `places` decimals, for numbers that are compared with each other."""
     if value is None or not math.isfinite(value):
         return ABSENT
-    # What rounds to 0 has no sign of its own.
+    # A number that rounds to 0 has no sign.
     return _typeset(f"{round(value, places) + 0.0:{sign},.{places}f}")
 
 
 def given(value: float, figures: int = 6) -> str:
-    """Return a number that somebody chose, as short as it can be said: no figure is added to it.
+    """Return a number that somebody chose, as short as possible and without added digits.
 
     Example:
         >>> [given(value) for value in (1.0, 0.95, 0.1)]
@@ -53,8 +53,8 @@ def given(value: float, figures: int = 6) -> str:
 
 
 def decimals(size: float, figures: int) -> int:
-    """Return the decimals that show so many figures of a number of this size."""
-    rounded = abs(float(f"{size:.{figures - 1}e}"))  # 0.9999 is as large as 1
+    """Return the number of decimals that shows `figures` digits of a number of this size."""
+    rounded = abs(float(f"{size:.{figures - 1}e}"))  # 0.9999 counts as 1
     if rounded == 0:
         return 0
     return min(max(figures - 1 - math.floor(math.log10(rounded)), 0), _MOST_DECIMALS)
@@ -63,7 +63,7 @@ def decimals(size: float, figures: int) -> int:
 def measured(
     value: float | None, half_width: float | None, sign: str = "", figures: int = INTERVAL_FIGURES
 ) -> str:
-    """Return a number to the decimals that so many figures of its interval's half-width have; as `number` without one."""
+    """Return a number to the precision of its interval's half-width; without one, as `number` does."""
     places = _places(half_width, figures)
     if value is None or places is None or abs(value) >= _LARGE:
         return number(value, sign=sign)
@@ -71,7 +71,7 @@ def measured(
 
 
 def plus_minus(value: float | None, half_width: float | None, sign: str = "", space: str = " ") -> str:
-    """Return a mean and its half-width to the same decimals, such as "26.8 ± 4.3"; the mean alone where that is all."""
+    """Return a mean and its half-width to the same decimals, such as "26.8 ± 4.3", or the mean alone."""
     mean = measured(value, half_width, sign)
     if value is None or not math.isfinite(value) or half_width is None or not math.isfinite(half_width):
         return mean
@@ -81,7 +81,7 @@ def plus_minus(value: float | None, half_width: float | None, sign: str = "", sp
 
 
 def ends(low: float | None, high: float | None, figures: int = INTERVAL_FIGURES, space: str = " ") -> str:
-    """Return an interval, such as "[22.5, 31.1]", to the decimals that so many figures of its half-width have."""
+    """Return an interval, such as "[22.5, 31.1]", to the decimals that show `figures` digits of its half-width."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return ABSENT
     half_width = (high - low) / 2
@@ -91,7 +91,7 @@ def ends(low: float | None, high: float | None, figures: int = INTERVAL_FIGURES,
 
 
 def bracket(lower: float, upper: float) -> str:
-    """Two ends that agree to many figures, with a figure more than tells them apart."""
+    """Return two ends that agree in many digits, with one digit more than tells them apart."""
     for figures in range(4, 16):
         if number(lower, figures) != number(upper, figures):
             return f"[{number(lower, figures + 1)}, {number(upper, figures + 1)}]"
@@ -99,7 +99,7 @@ def bracket(lower: float, upper: float) -> str:
 
 
 def _places(half_width: float | None, figures: int) -> int | None:
-    """Return the decimals that a half-width asks for; None where it says nothing."""
+    """Return the number of decimals that a half-width calls for; None if it is unknown."""
     if half_width is None or not 1e-6 <= half_width < _LARGE:
         return None
     return decimals(half_width, figures)
@@ -110,7 +110,7 @@ def _typeset(text: str) -> str:
 
 
 def duration(seconds: float | None, figures: int = 2) -> str:
-    """Return a time in the unit that suits it.
+    """Return a time in a suitable unit.
 
     Example:
         >>> [duration(seconds) for seconds in (3.2e-7, 0.0123, 4.56, 75, 600, 7260)]
@@ -128,5 +128,5 @@ def duration(seconds: float | None, figures: int = 2) -> str:
 
 
 def count(many: int, thing: str, things: str = "") -> str:
-    """So many things, such as "1 run" or "1,000 policies"."""
+    """Return a count with its noun, such as "1 run" or "1,000 policies"."""
     return f"{many:,} {thing if many == 1 else things or thing + 's'}"

@@ -1,4 +1,4 @@
-"""Logs of decisions as tables: their columns, files, and those that come from elsewhere. Nothing is decided here."""
+"""Logs of decisions as tables: their columns, files, and imports from elsewhere. Nothing is decided here."""
 
 from solid_bandits.logs.dsjson import read_dsjson, write_dsjson
 from solid_bandits.logs.files import delete, read, write

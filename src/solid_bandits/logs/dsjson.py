@@ -1,8 +1,8 @@
-"""VW's dsjson, one decision per line: what Vowpal Wabbit's tools and the decision services around it read and write.
+"""VW's dsjson, one decision per line: the format of Vowpal Wabbit's tools and of the decision services around it.
 
-A line has the actions counted from 1 in `a`, the chosen one first, with their probabilities in `p`, the cost -reward in
-`_label_cost` and the features in `c`: those of each action in `c._multi`, shared ones beside it, by names. Where no
-reward has come there is no label. What dsjson has no place for is kept in `_log`.
+A line has the actions, counted from 1 with the chosen one first, in `a`, their probabilities in `p`, the cost -reward
+in `_label_cost` and the features in `c`: those of each action in `c._multi`, shared ones next to it, by name. If no
+reward has come, there is no label. Data that dsjson has no place for are stored in `_log`.
 """
 
 import json
@@ -24,16 +24,16 @@ from solid_bandits.logs.named import as_text
 from solid_bandits.logs.schema import COLUMNS, SAME, SLACK, check_log, empty
 
 OURS = "x"
-"""The namespace of features that are numbers without names."""
+"""Namespace of features that are numbers without names."""
 CONTEXT, OWN = "context", "features"
-"""The namespaces of named values, of the context and of an arm."""
+"""Namespaces of named values, of the context and of an arm."""
 KEPT = {"sequence": int, "explored": bool, "defaulted": bool, "reward_sequence": int, "policy": str}
 KEPT |= dict.fromkeys(SAID, str)
-"""What dsjson has no place for, with its types."""
+"""Fields that dsjson has no place for, with their types."""
 
 
 def write_dsjson(table: pl.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a log as dsjson, whole or not at all; `read_dsjson` gives the same log back.
+    """Write a log as dsjson, completely or not at all; `read_dsjson` returns the same log.
 
     Example:
         >>> from pathlib import Path
@@ -96,9 +96,9 @@ def _text(time: datetime | None) -> str | None:
 
 
 def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
-    """Return a log from dsjson. Features keep their names, those of nested ones joined by dots (`user.age`).
+    """Return a log from dsjson. Features keep their names; names of nested ones are joined by dots (`user.age`).
 
-    What actions share is the context; `sb.logs.with_features` makes features of named values.
+    Features that actions share become the context; `sb.logs.with_features` makes features of named values.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -117,9 +117,9 @@ def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
                 continue
             try:
                 found = json.loads(line.decode("utf-8"))
-                if isinstance(found, dict) and "c" in found:  # other lines are of joins and checkpoints
+                if isinstance(found, dict) and "c" in found:  # other lines are joins and checkpoints
                     rows.append(_row(found))
-                    if found.get("_log") is None:  # it is not ours
+                    if found.get("_log") is None:  # it was not written by this package
                         rows[-1]["sequence"] = len(rows)
             except (
                 ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError,
@@ -195,9 +195,9 @@ def _table(name: str, value: Any) -> dict[str, Any]:
 
 
 def _played(line: dict[str, Any], count: int) -> tuple[int, list[float] | None, float | None]:
-    """Return the place of the chosen action, the probabilities of all by their places, and that of the chosen one.
+    """Return the index of the chosen action, the probabilities of all by index, and that of the chosen one.
 
-    The same is in `a` and `p`, the chosen one first, and in the label: they must agree.
+    The same is in `a` and `p`, chosen action first, and in the label; these must agree.
     """
     listed = line["a"]
     numbers = [checks.whole(one) for one in listed] if isinstance(listed, list) else []
@@ -239,7 +239,9 @@ def _played(line: dict[str, Any], count: int) -> tuple[int, list[float] | None, 
 
 
 def _said(values: dict[str, Any], ours: str) -> dict[str, Any]:
-    """Return names and values: as `write_dsjson` writes them in a namespace of this name alone, or else nested."""
+    """Return names and values as `write_dsjson` wrote them in this namespace; flatten them if they have another
+    form.
+    """
     inner = values.get(ours)
     if set(values) == {ours} and isinstance(inner, dict):
         flat = [one for one in inner.values() if not isinstance(one, dict)]
@@ -251,7 +253,7 @@ def _said(values: dict[str, Any], ours: str) -> dict[str, Any]:
 
 
 def _numbers(values: Any) -> list[float] | None:
-    """Return features without names as `write_dsjson` writes them; None where these are none."""
+    """Return features without names as `write_dsjson` writes them; None if they have names."""
     if not isinstance(values, dict) or not values or list(values) != [str(one) for one in range(len(values))]:
         return None
     if not all(
@@ -262,7 +264,7 @@ def _numbers(values: Any) -> list[float] | None:
 
 
 def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Names and values of nested features; those that begin with an underscore are not features."""
+    """Yield names and values of nested features; names that begin with an underscore are not features."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if not key.startswith("_"):

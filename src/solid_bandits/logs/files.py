@@ -1,4 +1,4 @@
-"""Logs as files, and rows deleted from them."""
+"""Logs as files, and deletion of their rows."""
 
 import io
 import os
@@ -15,12 +15,12 @@ from solid_bandits.logs.schema import COLUMNS, check_log
 
 PathLike = str | os.PathLike[str]
 GROUP = 50_000
-"""Rows that are read at once when a log is evaluated."""
+"""Number of rows read at once when a log is evaluated."""
 DSJSON = (".dsjson", ".json", ".jsonl")
 
 
 def write(table: pl.DataFrame, path: PathLike) -> None:
-    """Write a log as Parquet, whole or not at all.
+    """Write a log as Parquet, completely or not at all.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -64,7 +64,7 @@ def read(path: PathLike) -> pl.DataFrame:
 
 
 def in_order(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows by their decisions, each event once: the last that was written."""
+    """Return the rows by their decisions, each event once: its last version."""
     return table.unique("event_id", keep="last", maintain_order=True).sort(
         "sequence", nulls_last=True, maintain_order=True
     )

@@ -21,7 +21,7 @@ from solid_bandits.logs.schema import (
 )
 
 FARTHEST = 1e11
-"""Seconds before and after 1970 that a time may be."""
+"""Largest distance of a time from 1970, in seconds."""
 _WHOLE = re.compile(r"-?[0-9]+")
 
 
@@ -35,12 +35,12 @@ def from_table(
 
     Args:
         table: a polars or pandas frame, or a mapping of columns. One row per decision.
-        columns: name in a log -> name in the table, where they differ: arm, reward, probability (of the arm that was
-            chosen), probabilities (lists, in the order of the arms), arms (lists of those on offer), features (lists of
+        columns: name in a log -> name in the table, where they differ: arm, reward, probability (of the chosen arm),
+            probabilities (lists, in the order of the arms), arms (lists of the arms on offer), features (lists of
             lists), event_id, time, policy.
         context: columns that describe the occasion, shared by all arms: numbers, words, dates, lists of words; or a
             table of their names and types (`sb.Features`).
-        arms: all arms, where the rows do not say which were on offer; None is those that occur, in order.
+        arms: all arms, if the rows do not say which were on offer; None uses those that occur, in order.
 
     Example:
         >>> import solid_bandits as sb
@@ -65,7 +65,7 @@ def from_table(
 
 
 def _chosen(frame: pl.DataFrame, columns: Mapping[str, str] | None, context: Any) -> dict[str, str]:
-    """Name in a log -> name in the table."""
+    """Return name in a log -> name in the table."""
     if columns is not None and not isinstance(columns, Mapping):
         raise ArgumentError("columns", f"must map names in a log to names in the table, got {short(columns)}")
     if isinstance(context, str) or not isinstance(context, Sequence | Mapping):
@@ -85,7 +85,7 @@ def _chosen(frame: pl.DataFrame, columns: Mapping[str, str] | None, context: Any
 
 
 def _offered(out: pl.DataFrame, chosen: Mapping[str, str], arms: Sequence[str] | None) -> pl.Series:
-    """Return the arms on offer in every row, where no column has them."""
+    """Return the arms on offer in every row, if no column has them."""
     if arms is None:
         found = out["arm"].drop_nulls().unique().to_list()
         whole = all(_WHOLE.fullmatch(name) for name in found)
@@ -103,7 +103,7 @@ def _offered(out: pl.DataFrame, chosen: Mapping[str, str], arms: Sequence[str] |
 
 
 def _completed(out: pl.DataFrame) -> pl.DataFrame:
-    """Return all columns of a log, in their types; the probability of the arm from those of all where it is missing."""
+    """Return all columns of a log in their types, taking a missing probability of the arm from those of all arms."""
     made: list[Any] = []
     if "event_id" not in out.columns:
         made.append(pl.int_range(pl.len()).cast(pl.String).alias("event_id"))
@@ -130,7 +130,7 @@ def _completed(out: pl.DataFrame) -> pl.DataFrame:
 
 
 def _time(values: pl.Series) -> pl.Series:
-    """Return times as the log has them: text in ISO form, Unix seconds, or dates; without a zone they are UTC."""
+    """Return times as the log has them from ISO text, Unix seconds or dates; without a zone they are UTC."""
 
     def read(part: pl.Series) -> pl.Series:
         if part.dtype == pl.String:
@@ -155,7 +155,7 @@ def _time(values: pl.Series) -> pl.Series:
         return values.cast(TIME)
     if not sound(values):
         at = first_broken(values, sound)
-        if values.dtype == pl.String:  # all in the form of the first
+        if values.dtype == pl.String:  # all must have the form of the first
             with suppress(pl.exceptions.PolarsError):
                 loose = values.str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
                 at = int((loose.is_null() & values.is_not_null()).arg_max() or 0)
@@ -173,7 +173,9 @@ def _frame(table: Any) -> pl.DataFrame:
     if isinstance(table, pl.DataFrame):
         return table
     try:
-        if hasattr(table, "to_dict") and hasattr(table, "columns"):  # pandas, without its helpers
+        if hasattr(table, "to_dict") and hasattr(
+            table, "columns"
+        ):  # a pandas frame, detected without importing pandas
             return pl.DataFrame({str(name): table[name].to_list() for name in table.columns})
         return pl.DataFrame(table)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:

@@ -1,4 +1,4 @@
-"""Named values in a log: context and arms' own features as the caller named them, and the features they stand for."""
+"""Named values in a log: the context and arms' own features as the caller named them, and the resulting features."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ from solid_bandits.logs.schema import COLUMNS, check_log
 
 
 def as_text(values: Mapping[str, Any]) -> str:
-    """Return named values as a log keeps them."""
+    """Return named values as a log stores them."""
     return json.dumps(values, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
 def contexts_of(frame: pl.DataFrame, kinds: Mapping[str, str | None], what: str = "context") -> list[str]:
-    """Return the rows of some columns as texts of named values; a ValueError names the row that will not do."""
+    """Return the rows of some columns as texts of named values; raise a ValueError that names an invalid row."""
     columns = Columns(kinds, 1, what)
     types = dict(kinds)
     found = []
@@ -34,7 +34,7 @@ def contexts_of(frame: pl.DataFrame, kinds: Mapping[str, str | None], what: str 
 
 
 def values(log: pl.DataFrame) -> pl.DataFrame:
-    """Return the named values of each decision's context as a table, one column a name.
+    """Return the named values of each decision's context as a table with one column per name.
 
     Example:
         >>> import solid_bandits as sb
@@ -67,7 +67,7 @@ Raw = tuple[dict[str, Any], Sequence[str], list[dict[str, Any]] | None]
 
 
 def named_rows(table: pl.DataFrame, first: int = 0) -> Iterator[Raw]:
-    """The named values of each row of a log with contexts."""
+    """Yield the named values of each row of a log with contexts."""
     for place, row in enumerate(table.select("context", "arms", "arm_features").iter_rows(named=True), first):
         yield raw_of(row, place)
 
@@ -80,7 +80,7 @@ def raw_of(row: Mapping[str, Any], place: int) -> Raw:
 
 
 def declared(rows: Iterable[Raw]) -> Features:
-    """Return the features that the names in a log declare, in order of appearance; arms are all that were on offer."""
+    """Return the features that the names in a log declare, in order of appearance, with all arms that were on offer."""
     context: dict[str, None] = {}
     own: dict[str, None] = {}
     arms: dict[str, None] = {}
@@ -93,7 +93,7 @@ def declared(rows: Iterable[Raw]) -> Features:
 
 
 def told(design: Design, row: Raw, growth: Growth | None = None) -> Named:
-    """Return a row as a design sees it: names that it does not declare are left out."""
+    """Return a row as a design reads it, without names that it does not declare."""
     shared, arms, own = row
     features = design.features
     context = {name: value for name, value in shared.items() if name in features.context}
@@ -107,7 +107,7 @@ def told(design: Design, row: Raw, growth: Growth | None = None) -> Named:
 
 
 def taken(rows: Iterable[Raw], features: Features) -> Design:
-    """Return the design of these features after all rows, in their order."""
+    """Return the design of these features after all rows, in order."""
     design = Design(features)
     for place, row in enumerate(rows):
         try:
@@ -118,7 +118,7 @@ def taken(rows: Iterable[Raw], features: Features) -> Design:
 
 
 def expanded(design: Design, rows: Floats) -> Floats:
-    """Return features with a block number as those of the joint estimate: the arm's own places, and 0 in the others'."""
+    """Return features with a block number as features of the joint estimate, which are 0 outside the arm's block."""
     if not design.blocked:
         return rows
     found = np.zeros((len(rows), len(design.arms), design.dim))
@@ -127,12 +127,12 @@ def expanded(design: Design, rows: Floats) -> Floats:
 
 
 def with_features(log: pl.DataFrame, features: Features | None = None) -> pl.DataFrame:
-    """Return the log with features made of its named values, in the coordinates that are in force after its last row.
+    """Return the log with features made of its named values, in the coordinates in force after its last row.
 
     Args:
-        log: with contexts, or features of arms, that have names.
-        features: what is made of them; None is what the log has, where arms without features of their own have
-            coefficients of their own each.
+        log: a log with named contexts, or with named features of arms.
+        features: declaration of the features; None declares those in the log, where arms without features of their own
+            have separate coefficients.
 
     Example:
         >>> import solid_bandits as sb

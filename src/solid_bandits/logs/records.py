@@ -1,4 +1,4 @@
-"""Decisions as rows of a log, and the rows of a log as decisions, in the order in which they became known."""
+"""Decisions as rows of a log, and rows of a log as decisions, in the order in which they became known."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from solid_bandits.logs.schema import COLUMNS, TIME, check_log, empty, lists_of
 
 
 def as_table(decisions: Sequence[Decision]) -> pl.DataFrame:
-    """Return decisions of a bandit as a log; they have the features of all their arms. Lists are made of flat columns."""
+    """Return decisions of a bandit, which have the features of all their arms, as a log."""
     if not decisions:
         return empty()
     probabilities: list[Any] = [one.probabilities for one in decisions]
@@ -48,26 +48,26 @@ def as_table(decisions: Sequence[Decision]) -> pl.DataFrame:
         columns["features"] = lists_of(counts, np.concatenate(offered))
     columns |= {name: [one.said.get(name) for one in decisions] for name in SAID}
     table = pl.DataFrame(columns, schema=COLUMNS)
-    if chosen.null_count():  # of a log without probabilities
+    if chosen.null_count():  # from a log without probabilities
         known = pl.when(pl.col("probability").is_not_null())
         table = table.with_columns(known.then("probabilities").alias("probabilities"))
     return table
 
 
 class Step(NamedTuple):
-    """A decision that is made, or the outcome that comes for it."""
+    """A decision, or the outcome that arrives for it."""
 
     decision: Decision
     status: str
-    """`open` where it is made."""
+    """`open` for the decision itself."""
     reward: float | None = None
     time: int = 0
 
 
 def steps_of(log: pl.DataFrame, dim: int, design: Design | None = None) -> list[Step]:
-    """Return the decisions and outcomes of a log, checked whole: with features of this dimension, or with named values.
+    """Return the decisions and outcomes of a log after checking it, with features of this dimension or named values.
 
-    In the order of their sequence numbers where rewards have them; else by decisions, each outcome right after its own.
+    They are in the order of their sequence numbers if rewards have them, else each outcome follows its decision.
     """
     table = _as_log(log).with_columns(pl.col("time", "reward_time").dt.epoch("us"))
     if table["event_id"].n_unique() < table.height:
@@ -92,7 +92,7 @@ def steps_of(log: pl.DataFrame, dim: int, design: Design | None = None) -> list[
             if features.shape[1] != dim:
                 raise ValueError(f"log row {place} must have features of dim {dim}, got {features.shape[1]}")
             decision = _decision(values, np.array(features))
-        # Of two that have the same place in time the decision comes first, and each outcome right after its own.
+        # Of two events at the same time the decision comes first, and each outcome right after its own.
         made = values["sequence"] if exact else (values["time"] or 0, values["sequence"] or place)
         known = values["reward"] is not None
         found.append(((made, 0) if exact else (made, place, 0), Step(decision, OPEN)))
@@ -143,7 +143,7 @@ def _decision(values: dict[str, Any], features: Any) -> Decision:
 
 
 def _complaint(values: dict[str, Any], featured: bool) -> str:
-    """What a row must have to be replayed and remembered, where it has not; `check_log` has seen it."""
+    """Return what a row lacks to be replayed and remembered, if anything; `check_log` has already checked it."""
     time, reward, first, second = (values[name] for name in ("time", "reward", "sequence", "reward_sequence"))
     if not is_name(values["event_id"]):
         return f"an event_id that is {NAME}"

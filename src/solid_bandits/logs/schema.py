@@ -12,11 +12,11 @@ from solid_bandits.core.decision import SAID
 from solid_bandits.core.setting import LARGEST_FEATURE, LARGEST_REWARD
 
 SLACK = 1e-6
-"""By which the probabilities of a row may miss a sum of 1."""
+"""Tolerance on the sum of a row's probabilities."""
 SAME = 1e-4
-"""By which share the probability of an arm may differ where a row has it twice: what is rounded in between."""
+"""Relative tolerance between two copies of an arm's probability in a row, which may be rounded differently."""
 _AT_ONCE = 50_000
-"""Rows that are checked together: memory does not grow with a log."""
+"""Number of rows checked together, so that memory does not grow with a log."""
 TIME = pl.Datetime("us", "UTC")
 
 COLUMNS: dict[str, Any] = {
@@ -41,16 +41,17 @@ COLUMNS: dict[str, Any] = {
 }
 """Name -> type.
 
-`sequence` and `reward_sequence` count all decisions and rewards of a bandit together: in this order its state came
-about. `arms` are those on offer, with `features`, one row for each, or with what the caller said by name: the `context`
-that they share and their own `arm_features`, each a JSON object of names and values. `probabilities` are of the arms.
-A `reward` is null where none has come; with a `reward_time` it never will, as the decision expired.
-`defaulted` rewards are those of decisions that expired with one. Any column but `arm` may be null where it is unknown.
+`sequence` and `reward_sequence` count all decisions and rewards of a bandit together: its state is the result of this
+order. `arms` are the arms on offer, with `features`, one row for each, or with named values from the caller: the shared
+`context` and the arms' own `arm_features`, each a JSON object of names and values. `probabilities` belong to the arms.
+A `reward` is null if none has come; with a `reward_time` it never will, as the decision expired. `defaulted` rewards
+belong to decisions that expired with one. Any column but `arm` may be null where it is unknown.
 """
 
 SIMULATED: dict[str, Any] = {"run": pl.Int64, "predicted": pl.Float64, "means": pl.List(pl.Float64)}
 """Further columns of decisions that a simulation recorded: the run, the estimate of the reward, and the mean rewards of
-the arms on offer."""
+the arms on offer.
+"""
 
 
 def empty() -> pl.DataFrame:
@@ -64,7 +65,7 @@ def is_simulated(names: Collection[str]) -> bool:
 
 
 def check_one_run(runs: pl.DataFrame) -> None:
-    """Refuse decisions of several policies or runs, given their columns `policy` and `run`."""
+    """Raise an error for decisions of several policies or runs, given their columns `policy` and `run`."""
     groups = runs.select("policy", "run").n_unique()
     if groups > 1:
         raise checks.ArgumentError(
@@ -77,7 +78,7 @@ def check_one_run(runs: pl.DataFrame) -> None:
 def lists_of(counts: Ints, flat: Any) -> pl.Series:
     """Return flat values as lists of these lengths; values with two axes become lists of lists.
 
-    Polars takes a hundred times as long to make lists of Python's.
+    Polars takes a hundred times as long to convert Python's lists.
     """
     flat = np.ascontiguousarray(flat) if isinstance(flat, np.ndarray) else pl.Series(flat)
     if (counts == counts[0]).all():
@@ -97,7 +98,7 @@ def lists_of(counts: Ints, flat: Any) -> pl.Series:
 
 
 def check_log(table: pl.DataFrame, name: str = "log") -> pl.DataFrame:
-    """Return the table with exactly the columns of a log; a ValueError unless it has them and sound rows."""
+    """Return the table with exactly the columns of a log; raise a ValueError if it lacks them or a row is invalid."""
     if not isinstance(table, pl.DataFrame):
         raise ValueError(
             f"{name} must be a polars DataFrame with the columns of a log, got {checks.short(table)}; "
@@ -119,11 +120,11 @@ def check_log(table: pl.DataFrame, name: str = "log") -> pl.DataFrame:
 
 
 def typed(table: pl.DataFrame, name: str = "log", first: int = 0) -> pl.DataFrame:
-    """Return columns of a log in their types; a ValueError names the column, and the row where one has another.
+    """Return columns of a log in their types; a ValueError names the column, and the row if one has another type.
 
     Args:
         table: some columns of a log.
-        name: what it is called in messages.
+        name: its name in messages.
         first: the number of its first row.
     """
     changed = [
@@ -141,7 +142,7 @@ def _cast(values: pl.Series, kind: Any, name: str, first: int) -> pl.Series:
     while isinstance(wanted, pl.List) and isinstance(inner, pl.List | pl.Array):
         inner, wanted = inner.inner, wanted.inner
     plain = isinstance(inner, pl.Null)
-    # What polars would turn into numbers, or lists of one, as well.
+    # Reject types that polars would also turn into numbers, or into lists of one.
     if isinstance(wanted, pl.List) or inner.is_nested() or isinstance(inner, pl.Object):
         plain = plain or values.null_count() == len(values)
     elif wanted in (pl.Float64, pl.Int64):
@@ -181,7 +182,7 @@ def _words(kind: Any) -> str:
 
 
 def first_broken(values: pl.Series, sound: Callable[[pl.Series], bool]) -> int:
-    """Return the first place of a column that is not sound, by halves: the whole is not."""
+    """Return the first index of a column that fails the check, by bisection; the whole column fails it."""
     low, high = 0, len(values)
     while high - low > 1:
         middle = (low + high) // 2
@@ -193,7 +194,7 @@ def first_broken(values: pl.Series, sound: Callable[[pl.Series], bool]) -> int:
 
 
 def check_rows(table: pl.DataFrame, name: str = "log", first: int = 0) -> None:
-    """Raise a ValueError that names a row that cannot be, `first` being the number of the first row."""
+    """Raise a ValueError that names an invalid row, `first` being the number of the first row."""
     for start in range(0, table.height, _AT_ONCE):
         _check_part(table.slice(start, _AT_ONCE), name, first + start)
 
@@ -257,7 +258,7 @@ def _plain(value: Any) -> Any:
 
 
 def _are_sound(lists: pl.Series, limit: float | None) -> bool:
-    """Return whether lists, or lists of lists, have numbers within the limit alone, and no null."""
+    """Return whether lists, or lists of lists, contain only numbers within the limit, and no null."""
     flat, outermost = lists, True
     while isinstance(flat.dtype, pl.List):
         if flat.null_count():
@@ -271,7 +272,7 @@ def _are_sound(lists: pl.Series, limit: float | None) -> bool:
 
 
 def _culprit(value: Any, limit: float | None) -> Any:
-    """Return the first value in a list, or in one of its lists, that is not sound."""
+    """Return the first invalid value in a list, or in one of its lists."""
     for one in _plain(value):
         if isinstance(one, list):
             inner = _culprit(one, limit)
@@ -283,7 +284,7 @@ def _culprit(value: Any, limit: float | None) -> Any:
 
 
 def _check_own(table: pl.DataFrame, name: str, first: int) -> None:
-    """Refuse a probability of the chosen arm that is not the one which the probabilities of all arms have for it."""
+    """Raise an error if the probability of the chosen arm differs from its entry in the probabilities of all arms."""
     known = pl.all_horizontal(pl.col("arms", "probabilities", "probability").is_not_null())
     both = table.select("arms", "arm", "probabilities", "probability").with_row_index("row").filter(known)
     if not both.height:

@@ -1,4 +1,4 @@
-"""Rounds that need not come twice: generated, or from data frames and files."""
+"""Rounds that need not repeat: generated, or from data frames and files."""
 
 from solid_bandits.streams.base import Stream
 from solid_bandits.streams.decisions import Record

@@ -1,4 +1,4 @@
-"""The base class of streams: rounds that come one after the other, and need not come twice."""
+"""The base class of streams: rounds that come one after the other, and need not repeat."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from solid_bandits.streams.rounds import Rounds
 
 
 def sizes_of(stream: "Stream") -> tuple[int, int]:
-    """Return `dim` and `n_arms` of a stream, which may be one of a user's own."""
+    """Return `dim` and `n_arms` of a stream, which may be a user's class."""
     dim, n_arms = (getattr(stream, name, None) for name in ("dim", "n_arms"))
     return (
         checks.integer("dim", dim, least=1, most=LARGEST_DIM),  # type: ignore[arg-type]
@@ -25,7 +25,7 @@ def sizes_of(stream: "Stream") -> tuple[int, int]:
 
 
 def names_of(stream: "Stream", what: str, count: int) -> list[str] | None:
-    """Return `arm_names` or `feature_names` of a stream, which may be one of a user's own."""
+    """Return `arm_names` or `feature_names` of a stream, which may be a user's class."""
     names = getattr(stream, what)
     if names is not None and (
         not isinstance(names, list | tuple)
@@ -37,7 +37,7 @@ def names_of(stream: "Stream", what: str, count: int) -> list[str] | None:
 
 
 class StreamKind(NamedTuple):
-    """The properties that the streams of all runs share where each run has its own."""
+    """The properties that the streams of all runs must share if each run has its own."""
 
     dim: int
     n_arms: int
@@ -46,7 +46,7 @@ class StreamKind(NamedTuple):
 
 
 def kind_of(stream: "Stream") -> StreamKind:
-    """Return the kind of a stream, checked: it may be one of a user's own."""
+    """Return the kind of a stream after checking it, since it may be a user's class."""
     dim, n_arms = sizes_of(stream)
     names = names_of(stream, "arm_names", n_arms)
     linear = checks.switch("linear", stream.linear)
@@ -56,8 +56,8 @@ def kind_of(stream: "Stream") -> StreamKind:
 class Stream(ABC):
     """Rounds of features, availability and mean rewards: generated, or from data.
 
-    A stream of your own sets `dim` and `n_arms`, and `noise_std` where its rewards are noisy, and defines `blocks`.
-    Memory does not grow with the horizon as long as blocks do not.
+    A stream of your own sets `dim` and `n_arms`, and `noise_std` if its rewards are noisy, and defines `blocks`. Memory
+    does not grow with the horizon as long as blocks do not.
 
     Example:
         >>> import numpy as np
@@ -77,39 +77,39 @@ class Stream(ABC):
     dim: int
     """The feature dimension d."""
     n_arms: int
-    """The most arms that a round has."""
+    """Largest number of arms in a round."""
     noise_std: float | None = None
-    """σ, which policies are told; None where it is that of the ridge fit's residuals."""
+    """σ, which policies are told; None uses the residuals of the ridge fit."""
     theta_bound: float | None = None
     """B >= ‖θ*‖, which policies are told; None where it is unknown."""
     length: int | None = None
-    """Rounds that there are; None where they go on for ever. Where `linear` is False, it must be told."""
+    """Number of rounds; None if they never end. Required where `linear` is False."""
     linear: bool = True
-    """Whether mean rewards are linear in the features. If not, regret is also taken against a ridge fit."""
+    """Whether mean rewards are linear in the features. If not, regret is also measured against a ridge fit."""
     arm_names: list[str] | None = None
-    """Names of the arms, where arm number a is the same thing in every round."""
+    """Names of the arms, if arm number a is the same thing in every round."""
     feature_names: list[str] | None = None
-    """Names of the columns of the features, for warnings; columns of one name are taken for one."""
+    """Names of the feature columns, for warnings; columns with the same name count as one."""
     ridge: float = 1.0
     """ν of the ridge fit."""
 
     @abstractmethod
     def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
-        """The rounds of a run, in order; they and their noise depend on seed and run only, not on a policy."""
+        """Yield the rounds of a run in order; they and their noise depend only on seed and run, not on a policy."""
 
     def every(self) -> Iterator[Rounds]:
-        """Every round once, in any order: what the ridge fit is made of."""
+        """Yield every round once, in any order, for the ridge fit."""
         return self.blocks(0, 0)
 
     @cached_property
     def fit(self) -> RidgeFit | None:
-        """The ridge fit to all rewards that are known; None where mean rewards are linear by construction."""
+        """The ridge fit to all known rewards; None where mean rewards are linear by construction."""
         if self.linear:
             return None
         length = self.length
         if length is not None:
             checks.integer("length", length, least=1)
-        elif type(self).every is Stream.every:  # blocks may go on for ever
+        elif type(self).every is Stream.every:  # blocks may never end
             raise checks.ArgumentError(
                 "length",
                 "must be a number of rounds where linear is False: the ridge fit reads them all, got None",
@@ -130,16 +130,16 @@ class Stream(ABC):
         return make_setting(self.dim, noise_std, self.theta_bound, horizon)
 
     def shared(self) -> AbstractContextManager[None]:
-        """Within, processes that play the stream share its data, where it has any."""
+        """Return a context in which processes that play the stream share its data, if it has any."""
         return nullcontext()
 
     def parameters(self) -> Plain:
-        """Return the parameters of the stream as plain data; streams that differ must differ in them."""
+        """Return the parameters of the stream as plain data; different streams must have different parameters."""
         return {}
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all parameters, and of the data if there are any."""
+        """Return a hash of all parameters, and of the data if there are any."""
         told = {"kind": type(self).__qualname__, "dim": self.dim, "n_arms": self.n_arms, **self.parameters()}
         return hashlib.sha256(json.dumps(told, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 

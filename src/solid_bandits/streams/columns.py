@@ -1,4 +1,4 @@
-"""Which columns of a table mean what, and the numbers in them, checked: an error names the column and the row."""
+"""Meaning of the columns of a table, and their numbers, checked: an error names the column and the row."""
 
 import math
 import re
@@ -17,7 +17,7 @@ from solid_bandits.core.setting import LARGEST_FEATURE, LARGEST_REWARD
 from solid_bandits.streams.encoding import Layout
 
 ARM = "{arm}"
-"""The placeholder of an arm's name in a template of column names."""
+"""Placeholder for an arm's name in a template of column names."""
 _NAMES = "names, all text or all whole numbers"
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 
@@ -27,7 +27,7 @@ class Columns:
     """The meaning of the columns of a table, as a user states it.
 
     A row is a round if `reward` is a template such as `reward_{arm}`, or if `label` names the column of the right arm;
-    it is an arm of a round if `round` names the column that tells rounds apart.
+    it is an arm of a round if `round` names the column that identifies the round.
     """
 
     reward: str | None = None
@@ -95,7 +95,7 @@ class Columns:
                     )
 
     def arms_among(self, present: Sequence[str]) -> tuple[str, ...]:
-        """Return the arms of a table with these columns, where columns are named by them: in the order of the columns."""
+        """Return the arms that name columns of a table, in the order of the columns."""
         assert self.reward is not None
         before, after = self.reward.split(ARM)
         pattern = re.compile(re.escape(before) + "(.+)" + re.escape(after))
@@ -115,7 +115,7 @@ class Columns:
         return list(dict.fromkeys(one for one in [*single, *by_arm] if one is not None))
 
     def check_present(self, present: Sequence[str], arms: Iterable[str]) -> None:
-        """Raise an error unless all columns are there."""
+        """Raise an error unless all columns are present."""
         for name in self.needed(arms):
             if name not in present:
                 near = get_close_matches(name, present, n=1)
@@ -123,7 +123,7 @@ class Columns:
                 raise ValueError(f"column {name!r} is missing; there are {_listed(present)}{hint}")
 
     def layout(self, n_arms: int) -> Layout:
-        """Return the layout of the features of rounds with so many arms."""
+        """Return the layout of the features of rounds with `n_arms` arms."""
         named = not self.long or self.arm is not None
         layout = Layout(n_arms, len(self.features), len(self.context), named, self.intercept)
         layout.check()
@@ -131,7 +131,7 @@ class Columns:
 
 
 def _names(name: str, values: Any) -> tuple[str, ...]:
-    # A set has another order in each process.
+    # A set is rejected because its order differs between processes.
     if not isinstance(values, str | list | tuple | np.ndarray) or (
         np.ndim(values) == 0 and not isinstance(values, str)
     ):
@@ -155,7 +155,7 @@ class Cells:
     Args:
         frame: the rows.
         rows: their numbers in the whole table, for messages.
-        text: whether the cells are text that stands for numbers, as in a CSV file.
+        text: whether the cells are text that represents numbers, as in a CSV file.
 
     """
 
@@ -163,7 +163,7 @@ class Cells:
         self.frame, self.rows, self.text = frame, rows, text
 
     def bad(self, column: str, wrong: Bools, wanted: str) -> ValueError:
-        """Return the error of the first row in which something is wrong."""
+        """Return the error for the first row in which something is wrong."""
         place = int(wrong.argmax())
         value = self.frame[column][place]
         value = value.to_list() if isinstance(value, pl.Series) else value
@@ -178,7 +178,7 @@ class Cells:
             series = series.str.strip_chars().cast(pl.Float64, strict=False)
         elif not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
             wrong = series.is_not_null()
-            if series.dtype == pl.String:  # among numbers that became text with it, what is none comes first
+            if series.dtype == pl.String:  # a non-number turned the whole column into text; report it first
                 wrong &= series.cast(pl.Float64, strict=False).is_null()
             raise self.bad(
                 column, wrong.to_numpy() if wrong.any() else series.is_not_null().to_numpy(), "numbers"
@@ -205,15 +205,15 @@ class Cells:
         return values if needed is None else np.where(needed, values, 0.0)
 
     def features(self, column: str, needed: Bools | None = None) -> Floats:
-        """Return numbers that can be features."""
+        """Return numbers that are valid as features."""
         return self.numbers(column, LARGEST_FEATURE, needed)
 
     def rewards(self, column: str, needed: Bools | None = None) -> Floats:
-        """Return numbers that can be rewards."""
+        """Return numbers that are valid as rewards."""
         return self.numbers(column, LARGEST_REWARD, needed)
 
     def truths(self, column: str) -> Bools:
-        """True and false, or 1 and 0."""
+        """Return truth values from True and False, or 1 and 0."""
         series = self.frame[column]
         if series.dtype == pl.Boolean and series.null_count() == 0:
             flags: Bools = series.to_numpy()
@@ -246,7 +246,7 @@ class Cells:
                 wrong = ~((values % 1.0 == 0.0) & (np.abs(values) < 2.0**63))
             if not wrong.any():
                 series = series.cast(pl.Int64)
-        elif series.dtype == pl.Binary:  # text, if it is written as text is
+        elif series.dtype == pl.Binary:  # text, if it decodes as text
             series = pl.Series([_decoded(one) for one in series], dtype=pl.String)
             wrong = series.is_null().to_numpy()
         elif series.dtype.is_nested() or series.dtype == pl.Duration:
@@ -265,7 +265,7 @@ class Cells:
         return list(map(str, found))
 
     def codes(self, column: str, names: dict[str, int]) -> Ints:
-        """Return names by their numbers."""
+        """Return names as their numbers."""
         return np.array([names[one] for one in self.words(column)], dtype=np.int64)
 
 
@@ -284,7 +284,7 @@ def _as_float(value: Any) -> float:
 
 
 def order_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names in order: as numbers where all are finite ones, else as words; names of one number as words among them."""
+    """Return names in order: numerically if all are finite numbers (ties as words), otherwise as words."""
     found = sorted(names)
     try:
         numbers = {name: float(name) for name in found}

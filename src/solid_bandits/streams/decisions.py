@@ -1,4 +1,4 @@
-"""Recorded decisions: a log in a Parquet file, for off-policy evaluation to read; docs/streams.md has the columns."""
+"""Recorded decisions: a log in a Parquet file, for off-policy evaluation; docs/streams.md lists the columns."""
 
 import os
 import shutil
@@ -20,13 +20,13 @@ SCHEMA: dict[str, Any] = COLUMNS | SIMULATED
 """Columns of the file, in order: those of every log (`logs.schema`), and three more."""
 
 ROWS_AT_ONCE = 50_000
-"""Decisions that a part of the file holds, at most."""
+"""Largest number of decisions in a part of the file."""
 NUMBERS_AT_ONCE = 4_000_000
-"""Numbers in them, at most: means, probabilities, features."""
+"""Largest number of values in a part: means, probabilities, features."""
 
 
 class Record(NamedTuple):
-    """What is to be recorded, and where.
+    """Decisions to record, and the file to record them in.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -43,9 +43,9 @@ class Record(NamedTuple):
     path: str
     """The Parquet file."""
     probabilities: bool = False
-    """Whether those of all arms are kept, where they are known."""
+    """Whether the probabilities of all arms are recorded, where they are known."""
     features: bool = False
-    """Whether the features of all arms on offer are kept."""
+    """Whether the features of all arms on offer are recorded."""
 
     @property
     def parts(self) -> Path:
@@ -55,23 +55,23 @@ class Record(NamedTuple):
 
 
 class DecisionLog(NamedTuple):
-    """The decisions of one block of rounds, as compiled code writes them."""
+    """The decisions of one block of rounds, as written by compiled code."""
 
     arms: Ints
     explored: Bools
     rewards: Floats
     predicted: Floats
-    """NaN where it is not known."""
+    """Predicted reward of the arm; NaN where unknown."""
     probability: Floats
-    """NaN where it is not known."""
+    """Probability of the arm; NaN where unknown."""
     probabilities: Floats
-    """Shape (rounds, arms), or (rounds, 0) where they are not kept."""
+    """Probabilities of all arms, shape (rounds, arms), or (rounds, 0) if they are not recorded."""
     shares: Floats
     """Scratch: the probabilities of one decision, shape (arms,)."""
 
 
 def make_log(rounds: int, n_arms: int, probabilities: bool) -> DecisionLog:
-    """Return room for so many decisions."""
+    """Return an empty log for `rounds` decisions."""
     return DecisionLog(
         arms=np.zeros(rounds, dtype=np.int64),
         explored=np.zeros(rounds, dtype=np.bool_),
@@ -84,12 +84,12 @@ def make_log(rounds: int, n_arms: int, probabilities: bool) -> DecisionLog:
 
 
 class DecisionWriter:
-    """Writes the decisions of some runs of one policy, part by part.
+    """Writer of the decisions of some runs of one policy, part by part.
 
     Args:
-        record: what is kept, and where.
+        record: what is recorded, and where.
         policy: its label.
-        place: its place among the policies, which orders the parts.
+        place: its index among the policies, which orders the parts.
 
     """
 
@@ -103,7 +103,7 @@ class DecisionWriter:
         self.run = -1
 
     def write(self, run: int, first_step: int, rounds: Rounds, log: DecisionLog) -> None:
-        """Take in a block of decisions."""
+        """Add a block of decisions."""
         if run != self.run:
             self.flush()
             self.run, self.written = run, 0
@@ -116,7 +116,7 @@ class DecisionWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is waiting; a part that is written again, after a worker died, is the same."""
+        """Write the pending decisions; a part that is written again, after a worker died, is identical."""
         if not self.waiting:
             return
         name = f"{self.place:04d}-{self.run:08d}-{self.written:08d}.parquet"
@@ -164,7 +164,7 @@ def _known(values: Floats) -> pl.Series:
 
 
 def make_record(record: str | Record | None, path: str | os.PathLike[str]) -> Record | None:
-    """What `simulate` is asked to record."""
+    """Return the record that `simulate` was asked for."""
     if record is None:
         return None
     if isinstance(record, str):
@@ -183,12 +183,12 @@ def make_record(record: str | Record | None, path: str | os.PathLike[str]) -> Re
 
 @contextmanager
 def recorded(record: Record | None) -> Iterator[None]:
-    """Gather the parts that are written within in a folder, and make one file of them at the end."""
+    """Collect the parts that are written inside the context, and assemble the file at the end."""
     if record is None:
         yield
         return
     try:
-        shutil.rmtree(record.parts, ignore_errors=True)  # of a process that was killed
+        shutil.rmtree(record.parts, ignore_errors=True)  # left by a killed process
         record.parts.mkdir(parents=True)
     except OSError as error:
         raise StoreError(f"{record.path!r} cannot be written to ({error.strerror or error})") from None

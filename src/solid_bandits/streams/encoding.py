@@ -1,4 +1,4 @@
-"""Rounds of data as features: joint features of context and arm, made block by block and never stored."""
+"""Rounds of data as features: joint features of context and arm, computed block by block and never stored."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -18,36 +18,36 @@ class Piece(NamedTuple):
     own: Floats
     """Features of each arm itself, shape (rounds, arms, own)."""
     context: Floats
-    """The features that all arms share, shape (rounds, context)."""
+    """Features that all arms share, shape (rounds, context)."""
     rewards: Floats
-    """Shape (rounds, arms); 0 where an arm is not available."""
+    """Mean rewards, shape (rounds, arms); 0 where an arm is not available."""
     available: Bools
-    """Shape (rounds, arms)."""
+    """Mask of the available arms, shape (rounds, arms)."""
     counts: Ints
-    """Arms of each round, shape (rounds,)."""
+    """Number of arms in each round, shape (rounds,)."""
     event_ids: np.ndarray
     """Names of the rounds, or the numbers of their rows."""
 
     def at(self, rows: slice | Ints) -> "Piece":
-        """Return some of the rounds."""
+        """Return the rounds at these rows."""
         return Piece(*(one[rows] for one in self))  # type: ignore[arg-type]
 
 
 class Layout(NamedTuple):
-    """The layout of features: φ(x, a) = (own features of a, 0, ..., x and 1 in the block of a, ..., 0).
+    """Layout of features: φ(x, a) = (own features of a, 0, ..., x and 1 in the block of a, ..., 0).
 
-    Where arms are not the same things from round to round there are no blocks, and the 1 is in one column for all.
+    If arms are not the same things from round to round there are no blocks, and the 1 is in one column for all.
     """
 
     n_arms: int
     own: int
-    """Features of each arm itself."""
+    """Number of features of each arm itself."""
     context: int
-    """Features of the round."""
+    """Number of features of the round."""
     blocks: bool
     """Whether each arm has coefficients of its own for the context."""
     intercept: bool
-    """Whether there is a 1 beside the context."""
+    """Whether the context is extended by a constant 1."""
 
     @property
     def dim(self) -> int:
@@ -56,12 +56,12 @@ class Layout(NamedTuple):
         return self.own + (self.n_arms * joint if self.blocks else joint)
 
     def names(self, own: Sequence[str], context: Sequence[str]) -> list[str]:
-        """Return the name of each column of the features; a column of x has the name of x in the block of each arm."""
+        """Return the name of each feature column; in the block of each arm, a column of x has x's name."""
         joint = [*context, *(["intercept"] if self.intercept else [])]
         return [*own, *joint * (self.n_arms if self.blocks else 1)]
 
     def check(self) -> None:
-        """Raise an error for features that would be none, or too many."""
+        """Raise an error if there would be no features, or too many."""
         if self.dim == 0:
             raise checks.ArgumentError(
                 "features", "must be given, or context, or intercept=True: got none of them"
@@ -75,7 +75,7 @@ class Layout(NamedTuple):
 
 
 class Encoder:
-    """Writes rounds of data as features into one buffer, block after block."""
+    """Encoder that writes rounds of data as features into one buffer, block after block."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -85,7 +85,7 @@ class Encoder:
             self.buffer[:, :, layout.own] = 1.0
 
     def encode(self, piece: Piece) -> Rounds:
-        """At most `size` rounds; the features are valid until the next ones are written."""
+        """Encode at most `size` rounds; the features are valid until the next call."""
         layout = self.layout
         count = len(piece.counts)
         features = self.buffer[:count]
@@ -99,6 +99,6 @@ class Encoder:
         return Rounds(features, piece.rewards, piece.available, piece.counts, event_ids=piece.event_ids)
 
     def encode_all(self, piece: Piece) -> Iterator[Rounds]:
-        """A piece of any size, block by block."""
+        """Encode a piece of any size, block by block."""
         for first in range(0, len(piece.counts), self.size):
             yield self.encode(piece.at(slice(first, first + self.size)))

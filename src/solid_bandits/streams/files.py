@@ -1,4 +1,4 @@
-"""A CSV or Parquet file as a stream: read in pieces, in order, as often as it is played."""
+"""A CSV or Parquet file as a stream: read in pieces, in order, each time it is played."""
 
 import hashlib
 import os
@@ -20,13 +20,13 @@ from solid_bandits.streams.rounds import Rounds
 
 SUFFIXES = (".csv", ".parquet")
 CELLS_AT_ONCE = 2**20
-"""Cells of a piece, about: 8 MiB."""
+"""Approximate number of cells in a piece: 8 MiB."""
 
 
 class FileStream(Stream):
     """Rounds of a file, in its order.
 
-    The whole file is read once when the stream is made: it is checked, counted, and the ridge fit is made.
+    The whole file is read once when the stream is made, to check it, count its rounds and fit the ridge model.
     """
 
     linear = False
@@ -67,7 +67,7 @@ class FileStream(Stream):
             self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
     def _check_order(self) -> None:
-        """Refuse rounds whose rows do not follow each other: each piece of one would count as a round."""
+        """Raise an error if the rows of a round are not contiguous, since each piece would count as a round."""
         if self.columns.round is not None and self.rounds != self.length:
             raise ValueError(
                 f"rows of a round must follow each other, got {self.rounds} values of {self.columns.round!r} in "
@@ -76,7 +76,7 @@ class FileStream(Stream):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Errors of the file have its name."""
+        """Prefix errors of the file with its name."""
         try:
             yield
         except checks.ArgumentError:
@@ -92,14 +92,14 @@ class FileStream(Stream):
         return pl.scan_parquet(self.path)
 
     def _read(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """The columns of these names, some rows at a time."""
+        """Yield the columns of these names, some rows at a time."""
         rows = max(1, CELLS_AT_ONCE // len(names))
         return iter(
             self._scan().select(names).collect_batches(chunk_size=min(rows, 2**16), maintain_order=True)
         )
 
     def _count_arms(self) -> int:
-        """Return how many arms a round has at most, and note their names where they have any."""
+        """Return the largest number of arms in a round, and record their names if they have any."""
         columns = self.columns
         named = columns.arm or columns.label
         if named is not None:
@@ -123,7 +123,7 @@ class FileStream(Stream):
         for batch in self._read(columns.needed(self.arms)):
             frame = batch if waiting is None else pl.concat([waiting, batch])
             if columns.round is not None:
-                # The last round may go on in the next rows.
+                # The last round may continue in the next rows.
                 starts = round_starts(frame[columns.round])
                 if len(starts) < 2:
                     waiting = frame
@@ -146,7 +146,7 @@ class FileStream(Stream):
             yield rounds
 
     def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
-        """The rounds in the order of the file, in every run."""
+        """Yield the rounds in the order of the file, the same in every run."""
         encoder = Encoder(self.layout)
         for piece in self._pieces():
             yield from encoder.encode_all(piece)
@@ -162,7 +162,7 @@ def from_file(
     *,
     reward: str | None = None,
     label: str | None = None,
-    round: str | None = None,  # what the column is called
+    round: str | None = None,  # named like the column
     arm: str | None = None,
     features: str | Sequence[str] = (),
     context: str | Sequence[str] = (),
@@ -172,9 +172,9 @@ def from_file(
     noise_std: float | None = None,
     ridge: float = 1.0,
 ) -> FileStream:
-    """Return the rounds of a CSV or Parquet file, in its order: at no time is it in memory as a whole.
+    """Return the rounds of a CSV or Parquet file in its order, without ever loading it as a whole.
 
-    The arguments are those of `from_frame`. Where a row is an arm of a round, the rows of a round follow each other.
+    The arguments are those of `from_frame`. If a row is an arm of a round, the rows of a round must be contiguous.
 
     Example:
         >>> from tempfile import TemporaryDirectory

@@ -1,4 +1,4 @@
-"""A finite problem as a stream: the contexts and the noise are those that the problem itself has in the same run."""
+"""A finite problem as a stream, with the contexts and the noise that the problem itself has in the same run."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ from solid_bandits.streams.rounds import Rounds, rounds_per_block
 def draw_rounds(
     context_edges: Floats, noise_std: float, environment: Words, contexts: Ints, noise: Floats
 ) -> None:
-    """Draw as many rounds as there is room for."""
+    """Draw rounds until the arrays are full."""
     for t in range(noise.shape[0]):
         contexts[t], noise[t] = draw_round(context_edges, noise_std, environment)
 
@@ -35,7 +35,7 @@ class FiniteStream(Stream):
         self.theta_bound = problem.B or None
 
     def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
-        """The contexts and the noise that the problem has in this run."""
+        """Yield the contexts and the noise that the problem has in this run."""
         environment = make_rng(seed, run, ENVIRONMENT)
         edges = np.cumsum(self.problem.context_probs)
         size = rounds_per_block(self.n_arms, self.dim)
@@ -50,7 +50,7 @@ class FiniteStream(Stream):
 
 
 def of_problem(problem: Problem) -> FiniteStream:
-    """Return a finite problem as a stream: every decision policy pulls the same arms in it as in the problem itself.
+    """Return a finite problem as a stream, in which every decision policy pulls the same arms as in the problem.
 
     Example:
         >>> import solid_bandits as sb

@@ -23,13 +23,13 @@ from solid_bandits.streams.pieces import read_piece, round_starts
 from solid_bandits.streams.rounds import Rounds
 
 LEAST_SHARED = 2**20
-"""Bytes from which on an array is shared by processes instead of copied to each."""
+"""Number of bytes from which an array is shared between processes instead of copied to each."""
 
 
 class DataStream(Stream):
     """Rounds in memory, in a new order in each run unless told otherwise.
 
-    A subclass has the rounds of given numbers.
+    Subclasses implement `take`, which returns the rounds of given numbers.
     """
 
     linear = False
@@ -49,7 +49,7 @@ class DataStream(Stream):
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Within, what is pickled has the names of files instead of large arrays: processes map one copy of them."""
+        """Pickle large arrays as file names inside the context, so that processes map a single copy of them."""
         with TemporaryDirectory(prefix="solid-bandits-", ignore_cleanup_errors=True) as folder:
             for name, values in self.arrays.items():
                 if values.nbytes >= LEAST_SHARED:
@@ -61,25 +61,25 @@ class DataStream(Stream):
                 self._folder = None
 
     def __getstate__(self) -> Plain:
-        """Return everything but the arrays that are shared."""
+        """Return everything except the arrays that are shared."""
         if self._folder is None:
             return self.__dict__
         left = {name: one for name, one in self.arrays.items() if one.nbytes < LEAST_SHARED}
         return {**self.__dict__, "arrays": left}
 
     def __setstate__(self, state: Plain) -> None:
-        """With shared arrays as they are on the disk."""
+        """Restore the state, mapping shared arrays from the disk."""
         folder = state.pop("_folder", None)
         self.__dict__.update(state)
         for path in folder.glob("*.npy") if folder else ():
             self.arrays[path.stem] = np.load(path, mmap_mode="r")
 
     def take(self, rows: Ints) -> Piece:
-        """Return the rounds of these numbers."""
+        """Return the rounds with these numbers."""
         raise NotImplementedError
 
     def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
-        """Every round once."""
+        """Yield every round once."""
         assert self.length is not None
         order = np.arange(self.length)
         if self.shuffle:
@@ -87,7 +87,7 @@ class DataStream(Stream):
         return self._in_order(order)
 
     def every(self) -> Iterator[Rounds]:
-        """Every round once, as they were given."""
+        """Yield every round once, in the given order."""
         return self._in_order(np.arange(self.length or 0))
 
     def _in_order(self, order: Ints) -> Iterator[Rounds]:
@@ -126,12 +126,12 @@ class FrameStream(DataStream):
         self.feature_names = feature_names
 
     def take(self, rows: Ints) -> Piece:
-        """Return the rounds of these numbers."""
+        """Return the rounds with these numbers."""
         return Piece(**self.arrays, event_ids=self.event_ids).at(rows)
 
 
 class ClassificationStream(DataStream):
-    """Rows with a class each: the arms are the classes, and the right one has reward 1."""
+    """Rows with one class each: the arms are the classes, and the right one has reward 1."""
 
     def __init__(
         self, contexts: Floats, right: Ints, names: Sequence[str], intercept: bool, noise_std: float | None,
@@ -144,7 +144,7 @@ class ClassificationStream(DataStream):
         self.feature_names = layout.names((), [f"X[:, {place}]" for place in range(contexts.shape[1])])
 
     def take(self, rows: Ints) -> Piece:
-        """Return the rounds of these numbers; rewards are made of the classes."""
+        """Return the rounds with these numbers, with rewards made from the classes."""
         count = len(rows)
         rewards = np.zeros((count, self.n_arms))
         rewards[np.arange(count), self.arrays["right"][rows]] = 1.0
@@ -165,7 +165,7 @@ def from_frame(
     *,
     reward: str | None = None,
     label: str | None = None,
-    round: str | None = None,  # what the column is called
+    round: str | None = None,  # named like the column
     arm: str | None = None,
     features: str | Sequence[str] = (),
     context: str | Sequence[str] = (),
@@ -176,24 +176,24 @@ def from_frame(
     ridge: float = 1.0,
     shuffle: bool = True,
 ) -> FrameStream:
-    """Return the rounds of a data frame, of polars or pandas: those of which the reward of every available arm is known.
+    """Return the rounds of a polars or pandas data frame that has the reward of every available arm.
 
-    A row is a round where columns are named by arms: `reward="reward_{arm}"`, `features=["price_{arm}"]`; or where
-    `label` names the right arm. A row is an arm of a round where `round` is given, the column that tells rounds apart.
+    A row is a round if columns are named after arms: `reward="reward_{arm}"`, `features=["price_{arm}"]`; or if `label`
+    names the right arm. A row is an arm of a round if `round` is given, the column that identifies the round.
 
     Args:
         frame: the data.
         reward: the column of the rewards, or their template.
-        label: the column of the right arm's name, which has reward 1; others have 0. Instead of `reward`.
-        round: the column that tells rounds apart, where a row is an arm of a round.
-        arm: the column of the arms' names, where a row is an arm of a round; None where arms have none.
+        label: the column with the name of the right arm, which has reward 1 and the others 0. Instead of `reward`.
+        round: the column that identifies the round, if a row is an arm of a round.
+        arm: the column of the arms' names, if a row is an arm of a round; None if arms have no names.
         features: columns of each arm itself, or their templates; their coefficients are the same for all arms.
         context: columns of the round; each arm has coefficients of its own for them (joint features).
-        available: the column or the template of which arms may be pulled: true and false, or 1 and 0. Features and
-            rewards of other arms may be missing.
-        event_id: the column of the rounds' names, for recorded decisions; None is their number.
+        available: the column or the template that says which arms may be pulled: True and False, or 1 and 0. Features
+            and rewards of other arms may be missing.
+        event_id: the column of the rounds' names, for recorded decisions; None uses their numbers.
         intercept: whether each arm also has a constant of its own.
-        noise_std: σ, which policies are told; None is that of the residuals of a ridge fit to all rewards.
+        noise_std: σ, which policies are told; None uses the residuals of a ridge fit to all rewards.
         ridge: ν of that fit.
         shuffle: whether rounds come in a new order in each run; False keeps the order of the frame.
 
@@ -239,16 +239,16 @@ def classification(
     ridge: float = 1.0,
     shuffle: bool = True,
 ) -> ClassificationStream:
-    """Return rows with a class each as rounds: the arms are the classes, and pulling the right one gives 1, any other 0.
+    """Return classified rows as rounds: the arms are the classes, and pulling the right one gives 1, any other 0.
 
-    Features are joint ones of context and arm, d = classes * (columns + 1). They are made when they are needed: what is
-    stored is X and y.
+    Features are joint ones of context and arm, d = classes * (columns + 1). They are computed when needed; only X and y
+    are stored.
 
     Args:
         X: shape (rows, columns).
         y: the class of each row: text or whole numbers.
         intercept: whether each arm also has a constant of its own.
-        noise_std: σ, which policies are told; None is that of the residuals of a ridge fit.
+        noise_std: σ, which policies are told; None uses the residuals of a ridge fit.
         ridge: ν of that fit.
         shuffle: whether rows come in a new order in each run.
 
@@ -274,10 +274,10 @@ def classification(
 
 
 def _grouped(table: pl.DataFrame, columns: Columns) -> tuple[pl.DataFrame, Ints]:
-    """Return rows of a round brought together, rounds in the order in which they began; and the rows' numbers."""
+    """Return the rows grouped by round, rounds in order of their first rows, and the rows' numbers."""
     assert columns.round is not None
-    names = Cells(table, np.arange(table.height)).words(columns.round)  # none is missing
-    if table.schema[columns.round] == pl.Object:  # by which polars groups nothing
+    names = Cells(table, np.arange(table.height)).words(columns.round)  # raises if one is missing
+    if table.schema[columns.round] == pl.Object:  # polars cannot group by objects
         table = table.with_columns(pl.Series(columns.round, names))
     placed = table.with_row_index("\0row").with_columns(
         pl.col("\0row").min().over(columns.round).alias("\0first")
@@ -301,7 +301,7 @@ def _columns_of(frame: Any) -> dict[str, Any]:
 
 @contextmanager
 def _collected() -> Iterator[None]:
-    """Errors of a lazy frame, which come when it is collected, in one line."""
+    """Turn errors of a lazy frame, raised when it is collected, into one line."""
     try:
         yield
     except pl.exceptions.PolarsError as error:
@@ -311,7 +311,7 @@ def _collected() -> Iterator[None]:
 
 
 def _check_once(frame: Any, names: Sequence[str]) -> None:
-    """Refuse columns of one name, which pandas has, where one of them is to be read."""
+    """Raise an error for duplicate column names, which pandas allows, if one of them is to be read."""
     if isinstance(frame, pl.DataFrame | pl.LazyFrame):
         return
     present = list(map(str, frame.columns))
@@ -323,7 +323,7 @@ def _check_once(frame: Any, names: Sequence[str]) -> None:
 
 
 def _labels(y: Any) -> Any:
-    """Return classes as an array: of text, numbers, times, or objects of which each is looked at."""
+    """Return classes as an array of text, numbers, times, or objects that are checked one by one."""
     try:
         labels = np.asarray(y)
     except ValueError:
@@ -337,7 +337,7 @@ def _labels(y: Any) -> Any:
 
 
 def _polars(frame: Any, names: dict[str, Any]) -> pl.DataFrame:
-    """Return the columns of these names, whichever library has made the frame."""
+    """Return the columns of these names as polars, whichever library made the frame."""
     if isinstance(frame, pl.LazyFrame):
         with _collected():
             return frame.select(list(names)).collect()
@@ -347,7 +347,7 @@ def _polars(frame: Any, names: dict[str, Any]) -> pl.DataFrame:
 
 
 def _series(name: str, values: Any) -> pl.Series:
-    """Return a column of pandas; in one of Python's objects, what is missing is None, NaN or pandas' NA."""
+    """Return a column of pandas; in one of Python's objects, missing values are None, NaN or pandas' NA."""
     if values.dtype.kind != "O":
         return pl.Series(name, values)
     known = [None if _is_missing(one) else one for one in values]
@@ -358,7 +358,7 @@ def _series(name: str, values: Any) -> pl.Series:
         ValueError,
         OverflowError,
         pl.exceptions.PolarsError,
-    ):  # of several kinds: `Cells` looks at each
+    ):  # mixed types: `Cells` checks each value
         return pl.Series(name, known, dtype=pl.Object)
 
 

@@ -1,4 +1,4 @@
-"""Generated streams with a linear truth: contexts that never come twice, or seldom do."""
+"""Generated streams with a linear truth: contexts that never repeat, or seldom do."""
 
 import math
 from collections.abc import Iterator
@@ -16,12 +16,14 @@ from solid_bandits.streams.base import Stream
 from solid_bandits.streams.rounds import Rounds, rounds_per_block
 
 _TRUTH = 2
-"""Role of the seed that draws θ and the contexts that come again."""
+"""Role of the seed that draws θ and the contexts that repeat."""
 
 
 @jit_apart
 def walk(theta: Floats, keep: float, steps: Floats) -> None:
-    """Replace each row ξ of `steps` by θ = keep · θ + √(1 - keep²) ξ, θ the row before; `theta` ends as the last."""
+    """Replace each row ξ of `steps` by θ = keep · θ + √(1 - keep²) ξ, with θ the previous row; `theta` ends as the
+    last.
+    """
     gain = math.sqrt(1.0 - keep * keep)
     for t in range(steps.shape[0]):
         for i in range(theta.shape[0]):
@@ -31,7 +33,7 @@ def walk(theta: Floats, keep: float, steps: Floats) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GeneratedStream(Stream):
-    """Rewards φᵀθ + N(0, σ²) with θ ~ N(0, I), as `GaussianStream` says; a subclass draws the features."""
+    """Rewards φᵀθ + N(0, σ²) with θ ~ N(0, I), as in `GaussianStream`; subclasses draw the features."""
 
     noise_std: float = parameter(1.0, above=0)
     fresh: float = parameter(1.0, least=0, most=1)
@@ -62,17 +64,17 @@ class GeneratedStream(Stream):
             self.draw(rng, self.old)
 
     def begin(self) -> None:
-        """Set what follows from the parameters of a subclass."""
+        """Set attributes that follow from the parameters of a subclass."""
 
     def prepare(self, features: Floats) -> None:
-        """Write once what every draw leaves alone; most draws write everything."""
+        """Write once the entries that no draw changes; most streams draw all entries."""
 
     def draw(self, rng: np.random.Generator, features: Floats) -> None:
-        """Write features of as many rounds as there is room for, shape (rounds, arms, dim)."""
+        """Fill `features`, shape (rounds, arms, dim), with drawn rounds."""
         raise NotImplementedError
 
     def blocks(self, seed: int, run: int) -> Iterator[Rounds]:
-        """Rounds without end, drawn anew for each run."""
+        """Yield rounds without end, drawn anew for each run."""
         rng = np.random.Generator(np.random.SFC64(seed_sequence(seed, run, ENVIRONMENT)))
         size = rounds_per_block(self.n_arms, self.dim)
         drawn = np.empty((size, self.n_arms, self.dim))
@@ -116,14 +118,14 @@ class GaussianStream(GeneratedStream):
     """Arms with Gaussian features N(0, I/d), θ ~ N(0, I): mean rewards are about N(0, 1).
 
     Args:
-        n_arms: arms of each round.
-        dim: d.
+        n_arms: number of arms in each round.
+        dim: the feature dimension d.
         noise_std: σ.
-        fresh: the share of rounds whose features are new; the others have those of one of `n_contexts` contexts.
-        n_contexts: how many contexts come again.
-        drift: how fast θ moves: θ_t = (1 - drift) θ_{t-1} + noise, so that it stays N(0, I). 0 is not at all.
-        availability: the probability of each arm of a round to be available; one arm always is.
-        seed: of θ and of the contexts that come again.
+        fresh: the share of rounds whose features are new; the others repeat one of `n_contexts` contexts.
+        n_contexts: number of contexts that repeat.
+        drift: how fast θ moves: θ_t = (1 - drift) θ_{t-1} + noise, so that it stays N(0, I). With 0 it does not move.
+        availability: probability that an arm is available in a round; at least one arm always is.
+        seed: seed of θ and of the contexts that repeat.
 
     Example:
         >>> import solid_bandits as sb
@@ -135,14 +137,14 @@ class GaussianStream(GeneratedStream):
     dim: int = parameter(10, least=1)
 
     def draw(self, rng: np.random.Generator, features: Floats) -> None:
-        """Independent entries N(0, 1/d)."""
+        """Draw independent entries N(0, 1/d)."""
         rng.standard_normal(out=features)
         features *= self.dim**-0.5
 
 
 @dataclass(eq=False, repr=False)
 class SparseStream(GeneratedStream):
-    """As `gaussian`, with features of which a share `density` is not 0.
+    """Like `gaussian`, but only a share `density` of the features is nonzero.
 
     Example:
         >>> import solid_bandits as sb
@@ -156,7 +158,7 @@ class SparseStream(GeneratedStream):
     density: float = parameter(0.1, above=0, most=1)
 
     def draw(self, rng: np.random.Generator, features: Floats) -> None:
-        """Independent entries, each other than 0 with probability `density`."""
+        """Draw independent entries, each nonzero with probability `density`."""
         rng.standard_normal(out=features)
         features *= (self.density * self.dim) ** -0.5
         features[rng.random(features.shape) >= self.density] = 0.0
@@ -183,11 +185,11 @@ class JointStream(GeneratedStream):
         self.dim = self.n_arms * self.context_dim
 
     def prepare(self, features: Floats) -> None:
-        """Zeros outside the blocks."""
+        """Write the zeros outside the blocks."""
         features[...] = 0.0
 
     def draw(self, rng: np.random.Generator, features: Floats) -> None:
-        """One context per round, N(0, 1/p), in the block of each arm."""
+        """Draw one context per round, N(0, 1/p), and write it into the block of each arm."""
         contexts = rng.normal(size=(len(features), self.context_dim)) * self.context_dim**-0.5
         write_blocks(contexts, features)
 
@@ -201,7 +203,7 @@ def write_blocks(contexts: Floats, features: Floats, first: int = 0) -> None:
             f"features must have shape ({rounds}, arms, {first} + arms * {size}), as the contexts ask for, got "
             f"{features.shape}"
         )
-    # The blocks of all arms as one view: a step along the arms is also one along the blocks.
+    # All arms' blocks as one view, in which a step along the arms is also a step along the blocks.
     by_round, by_arm, by_number = features.strides
     view = np.lib.stride_tricks.as_strided(
         features[:, :, first:],

@@ -9,17 +9,19 @@ from solid_bandits.streams.encoding import Piece
 
 
 def read_piece(columns: Columns, arms: tuple[str, ...], n_arms: int, cells: Cells) -> Piece:
-    """Return rows as rounds with so many arms; where a row is an arm of a round, rows of a round follow each other."""
+    """Return rows as rounds with `n_arms` arms; if a row is an arm of a round, the rows of a round must be
+    contiguous.
+    """
     if columns.label is not None:
         return read_label(columns, arms, cells)
     if columns.round is None:
         return read_wide(columns, arms, cells)
-    cells.words(columns.round)  # none is missing
+    cells.words(columns.round)  # raises if one is missing
     return read_long(columns, arms, n_arms, cells, round_starts(cells.frame[columns.round]))
 
 
 def read_wide(columns: Columns, arms: tuple[str, ...], cells: Cells) -> Piece:
-    """One row per round, with columns that are named by the arms."""
+    """Read one row per round, with columns named after the arms."""
     count, n_arms = len(cells.rows), len(arms)
     available: Bools = np.ones((count, n_arms), dtype=np.bool_)
     if columns.available is not None:
@@ -40,7 +42,7 @@ def read_wide(columns: Columns, arms: tuple[str, ...], cells: Cells) -> Piece:
 
 
 def read_label(columns: Columns, arms: tuple[str, ...], cells: Cells) -> Piece:
-    """One row per round, with the name of the right arm: it has reward 1, the others 0."""
+    """Read one row per round, with the name of the right arm, which has reward 1, and the others 0."""
     count, n_arms = len(cells.rows), len(arms)
     assert columns.label is not None
     rewards = np.zeros((count, n_arms))
@@ -54,9 +56,9 @@ def read_label(columns: Columns, arms: tuple[str, ...], cells: Cells) -> Piece:
 
 
 def read_long(columns: Columns, arms: tuple[str, ...], n_arms: int, cells: Cells, starts: Ints) -> Piece:
-    """One row per round and arm; rows of a round follow each other, and `starts` are their first ones.
+    """Read one row per round and arm; the rows of a round are contiguous, and `starts` are their first ones.
 
-    Arms have the numbers of their names, or of their places in the round where they have none.
+    Arms are numbered by their names, or by their position in the round if they have none.
     """
     count = len(starts)
     sizes = np.diff(np.append(starts, len(cells.rows)))
@@ -90,7 +92,7 @@ def read_long(columns: Columns, arms: tuple[str, ...], n_arms: int, cells: Cells
 
 
 def round_starts(ids: pl.Series) -> Ints:
-    """Return the first row of each round, rows of a round following each other."""
+    """Return the first row of each round; the rows of a round must be contiguous."""
     if len(ids) == 0:
         return np.zeros(0, dtype=np.int64)
     changes = (ids != ids.shift(1)).fill_null(True).to_numpy()
@@ -106,7 +108,7 @@ def read_context(columns: Columns, cells: Cells) -> np.ndarray:
 
 
 def check_some_available(available: Bools, rows: Ints) -> None:
-    """Raise an error for a round without an arm."""
+    """Raise an error for a round without an available arm."""
     none = ~available.any(axis=1)
     if none.any():
         raise ValueError(f"each round must have an available arm, got none in row {rows[int(none.argmax())]}")

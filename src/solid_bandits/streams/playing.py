@@ -20,41 +20,41 @@ from solid_bandits.streams.decisions import DecisionLog, DecisionWriter, make_lo
 from solid_bandits.streams.rounds import RoundArrays, sound_blocks
 
 MOST_ARMS_COUNTED = 100
-"""Where there are more, pulls of single arms are not kept."""
+"""Largest number of arms for which pulls of single arms are recorded."""
 SAMPLED = 1000
-"""Rounds of a run, evenly spaced, of which the predicted reward is kept."""
+"""Number of rounds of a run, evenly spaced, whose predicted reward is recorded."""
 
 
 class StreamTrace(NamedTuple):
-    """What one run on a stream records: all but the last three at each checkpoint."""
+    """The record of one run on a stream: all but the last three fields at each checkpoint."""
 
     steps: Ints
     regret: Floats
-    """Against the best available arm, in mean rewards, up to the checkpoint."""
+    """Cumulative regret, in mean rewards, against the best available arm."""
     explored: Ints
     reward: Floats
-    """Rewards received up to the checkpoint."""
+    """Cumulative rewards received."""
     ridge_regret: Floats
-    """The same as `regret` against the greedy policy of the ridge fit; 0 where there is none."""
+    """Cumulative regret against the greedy policy of the ridge fit; 0 without a fit."""
     pulls: Ints
-    """Of each arm up to the checkpoint, shape (checkpoints, arms); no arms where they are many."""
+    """Cumulative pulls of each arm, shape (checkpoints, arms); no arms where there are too many."""
     sampled: Ints
-    """The steps of which the two below are kept."""
+    """Steps of the samples in the two fields below."""
     predicted: Floats
-    """What the policy expected of the arm pulled, before its reward came; NaN where the policy has no estimate."""
+    """Reward that the policy predicted for the arm it pulled, before the reward came; NaN if it has no estimate."""
     received: Floats
-    """The reward."""
+    """The reward that came."""
 
 
 class Progress(NamedTuple):
-    """Where a run is: carried from one block of rounds to the next."""
+    """The state of a run, carried from one block of rounds to the next."""
 
     places: Ints
     """Steps done, checkpoints passed, samples taken, exploring rounds."""
     totals: Floats
     """Regret, reward, regret against the ridge fit."""
     pulls: Ints
-    """Of each arm."""
+    """Pulls of each arm."""
 
 
 @jit_apart
@@ -69,8 +69,8 @@ def play_rounds(
 ) -> tuple[int, int]:
     """Play the rounds of one block.
 
-    `fitted` is θ of the ridge fit, or empty. Returns the step at which the policy named an arm that is none or not
-    available, and that arm; (0, 0) if it never did.
+    `fitted` is θ of the ridge fit, or empty. Returns the step at which the policy chose an arm that does not exist or
+    is not available, and that arm; (0, 0) if it never did.
     """
     places, totals = progress.places, progress.totals
     step, checkpoint, sample, explored = places[0], places[1], places[2], places[3]
@@ -84,7 +84,7 @@ def play_rounds(
         if log is None:
             arm, explores = act(agent, 0, arms, available, None)
         else:
-            log.shares[:count] = np.nan  # and stay so where they are not known
+            log.shares[:count] = np.nan  # and remain NaN where unknown
             arm, explores = act(agent, 0, arms, available, log.shares[:count])
         if not (0 <= arm < count and available[arm]):
             return step, arm
@@ -136,10 +136,10 @@ def play_stream(
     steps: Ints,
     writer: DecisionWriter | None = None,
 ) -> tuple[StreamTrace, float]:
-    """Run number `run` of a policy on a stream, and the CPU seconds that its decisions took.
+    """Play run number `run` of a policy on a stream; return its trace and the CPU seconds of its decisions.
 
-    Its rounds and noise depend on seed and run only, not on the policy. What making or reading the rounds takes is not
-    the policy's time. With a writer, every decision is handed to it.
+    Its rounds and noise depend only on seed and run, not on the policy. Making or reading the rounds does not count as
+    the policy's time. A writer receives every decision.
     """
     dim, n_arms = sizes_of(stream)
     if setting.dim != dim:
@@ -176,7 +176,7 @@ def play_stream(
 
 
 def _fitted(fit: Any, dim: int) -> Floats:
-    """Return θ of a ridge fit, which a stream of a user's own may have made; empty where there is none."""
+    """Return θ of a ridge fit, checked because a user's stream may have made it; empty without a fit."""
     if fit is None:
         return np.zeros(0)
     theta = np.array(checks.array("fit.theta", getattr(fit, "theta", fit), "dim"))

@@ -1,4 +1,4 @@
-"""A ridge fit to all rewards that are known: what the best linear model of data would have chosen."""
+"""A ridge fit to all known rewards: the choices of the best linear model of the data."""
 
 from typing import Any, NamedTuple
 
@@ -11,22 +11,22 @@ from solid_bandits.streams.rounds import RoundArrays, sound_blocks
 
 
 class RidgeFit(NamedTuple):
-    """θ = argmin Σ (Y - φᵀθ)² + ν ‖θ‖² over all rounds and their available arms."""
+    """Result of the fit θ = argmin Σ (Y - φᵀθ)² + ν ‖θ‖² over all rounds and their available arms."""
 
     theta: Floats
-    """Shape (dim,)."""
+    """θ, shape (dim,)."""
     noise_std: float
     """The standard deviation of the residuals."""
     r_squared: float
     """The share of the rewards' variance that the fit explains."""
     rewards: int
-    """The number of rewards that were fitted."""
+    """The number of fitted rewards."""
 
 
 @jit
 def observe_sparse(estimator: Estimator, features: Floats, reward: float, row: Floats) -> None:
-    """The rotations of `estimator.observe`, where zeros cost nothing: joint features are mostly zeros, and every arm of
-    every round is taken in. The sums that only policies need are left out.
+    """Rotate in a reward as `estimator.observe` does, skipping zeros: joint features are mostly zeros, and every arm of
+    every round is added. The sums that only policies need are omitted.
     """
     triangle, weights, targets = estimator.triangle, estimator.weights, estimator.targets
     dim = weights.shape[0]
@@ -54,7 +54,7 @@ def observe_sparse(estimator: Estimator, features: Floats, reward: float, row: F
 def observe_rounds(
     estimator: Estimator, rounds: RoundArrays, shift: float, sums: Floats, row: Floats
 ) -> None:
-    """Take in the mean reward of every available arm; Σ (Y - shift) and Σ (Y - shift)² go into `sums`."""
+    """Add the mean reward of every available arm; Σ (Y - shift) and Σ (Y - shift)² are added to `sums`."""
     for t in range(rounds.counts.shape[0]):
         for arm in range(rounds.counts[t]):
             if rounds.available[t, arm]:
@@ -65,14 +65,14 @@ def observe_rounds(
 
 
 def fit_rounds(blocks: Any, dim: int, n_arms: int, ridge: float, length: int | None = None) -> RidgeFit:
-    """Return the fit to all rounds of these blocks, or the first `length`, one in memory at a time; whoever made them."""
+    """Return the fit to all rounds of these blocks, or to the first `length`, keeping one block in memory at a time."""
     estimator = make_estimator(dim, ridge)
     sums, row = np.zeros(2), np.zeros(dim)
     shift: float | None = None
     done = 0
     for whole in sound_blocks(blocks, dim, n_arms):
         block = whole if length is None else whole.first(length - done)
-        if shift is None:  # near the mean, so that the variance is no difference of large numbers
+        if shift is None:  # near the mean, so that the variance is not a difference of large numbers
             shift = float(block.arrays.means[block.arrays.available].mean())
         observe_rounds(estimator, block.arrays, shift, sums, row)
         done += len(block)
@@ -84,6 +84,6 @@ def fit_rounds(blocks: Any, dim: int, n_arms: int, ridge: float, length: int | N
     count = max(int(estimator.rewards), 1)
     squares = max(float(estimator.residual) - ridge * float(theta @ theta), 0.0)
     total = max(float(sums[1] - sums[0] ** 2 / count), 0.0)
-    # A perfect fit leaves no residuals, and policies need some σ: a thousandth of what there was to explain.
+    # A perfect fit leaves no residuals, and policies need some σ: use a thousandth of the rewards' deviation.
     noise_std = max((squares / count) ** 0.5, 1e-3 * (total / count) ** 0.5) or 1.0
     return RidgeFit(theta, noise_std, 1.0 - squares / total if total > 0.0 else 1.0, int(estimator.rewards))

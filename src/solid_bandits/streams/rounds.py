@@ -12,12 +12,12 @@ from solid_bandits._internal.types import Bools, Floats, Ints
 from solid_bandits.core.setting import LARGEST_FEATURE, LARGEST_REWARD
 
 NUMBERS = 2**18
-"""Features that a block holds, about: 2 MiB, which processors keep near."""
+"""Approximate number of features in a block: 2 MiB, which fits in a processor's cache."""
 MOST_ROUNDS = 4096
 
 
 def rounds_per_block(n_arms: int, dim: int) -> int:
-    """Return how many rounds of so many numbers make a block."""
+    """Return the number of rounds in a block, for rounds of this size."""
     return max(1, min(MOST_ROUNDS, NUMBERS // (n_arms * dim)))
 
 
@@ -26,18 +26,18 @@ EventIds = Sequence[str] | np.ndarray
 
 
 class RoundArrays(NamedTuple):
-    """The arrays of a block, as compiled code takes them; all read-only."""
+    """The arrays of a block as compiled code receives them; all read-only."""
 
     features: Floats
     """φ, shape (rounds, arms, dim)."""
     counts: Ints
-    """Arms on offer in each round, shape (rounds,): the first ones."""
+    """Number of arms on offer in each round, shape (rounds,); they come first."""
     available: Bools
-    """Shape (rounds, arms)."""
+    """Mask of the available arms, shape (rounds, arms)."""
     means: Floats
     """μ, shape (rounds, arms)."""
     noise: Floats
-    """Added to the mean of whichever arm is pulled, shape (rounds,)."""
+    """Noise added to the mean of whichever arm is pulled, shape (rounds,)."""
 
 
 _TYPES = (np.float64, np.int64, np.bool_, np.float64, np.float64)
@@ -48,16 +48,16 @@ _TYPES = (np.float64, np.int64, np.bool_, np.float64, np.float64)
 class Rounds:
     """A block of consecutive rounds.
 
-    Features, means and noise may be views of arrays that the stream writes its next block into: they are used before
-    that is asked for.
+    Features, means and noise may be views of arrays into which the stream writes its next block: they are used before
+    the next block is requested.
 
     Args:
         features: φ, shape (rounds, arms, dim).
-        means: the mean reward of each arm, or its reward where that is what is known, shape (rounds, arms).
-        available: which arms may be pulled, shape (rounds, arms); None is all.
-        counts: how many arms each round has, shape (rounds,), where they differ: the rest is padding. None is all.
-        noise: what is added to the mean of whichever arm is pulled, shape (rounds,); None is nothing.
-        event_ids: a name for each round, text or a whole number; None is the step at which it comes.
+        means: mean reward of each arm, or its reward if that is what is known, shape (rounds, arms).
+        available: mask of the arms that may be pulled, shape (rounds, arms); None means all.
+        counts: number of arms in each round, shape (rounds,), if they differ: the rest is padding. None means all.
+        noise: noise added to the mean of whichever arm is pulled, shape (rounds,); None means none.
+        event_ids: name of each round, text or a whole number; None uses the step at which it comes.
 
     Example:
         >>> import numpy as np
@@ -70,7 +70,7 @@ class Rounds:
     arrays: RoundArrays
     event_ids: EventIds | None
     _made: RoundArrays = field(repr=False)
-    """The arrays that were checked: others that somebody puts in their place are checked too."""
+    """The checked arrays; arrays that somebody puts in their place are checked too."""
 
     def __init__(
         self,
@@ -113,17 +113,17 @@ class Rounds:
             )
         if event_ids is not None and len(event_ids) != rounds:
             raise checks.ArgumentError("event_ids", f"must be {rounds}, one per round, got {len(event_ids)}")
-        # Compiled code goes by the counts and the mask: they are this block's own.
+        # Compiled code relies on the counts and the mask, so this block has its own copies.
         own = (phi, np.array(offered, dtype=np.int64), np.array(mask), mu, added)
         arrays = RoundArrays(*map(_shown, own))
         for name, value in (("arrays", arrays), ("_made", arrays), ("event_ids", event_ids)):
-            object.__setattr__(self, name, value)  # the one moment at which the frozen fields are written
+            object.__setattr__(self, name, value)  # the only place where the frozen fields are written
 
     def __len__(self) -> int:
         return len(self.arrays.counts)
 
     def first(self, count: int) -> "Rounds":
-        """Return the first rounds of the block; itself where it has no more."""
+        """Return the first rounds of the block, or the block itself if it has no more."""
         if count >= len(self):
             return self
         ids = None if self.event_ids is None else self.event_ids[:count]
@@ -132,7 +132,7 @@ class Rounds:
 
 
 def sound_blocks(blocks: Any, dim: int, n_arms: int) -> Iterator[Rounds]:
-    """Blocks of a stream of this size, whoever made them, each checked before compiled code relies on it."""
+    """Yield the blocks of a stream of this size, each checked before compiled code relies on it."""
     try:
         given = iter(blocks)
     except TypeError:
@@ -157,7 +157,7 @@ def _sound(block: Any, dim: int, n_arms: int) -> Rounds:
 
 
 def _is_as_made(block: Rounds) -> bool:
-    """Return whether the arrays of a block are those that were checked, in the same form."""
+    """Return whether the arrays of a block are the checked ones, in the same form."""
     arrays = getattr(block, "arrays", None)
     if type(block) is not Rounds or not isinstance(arrays, RoundArrays) or arrays is not block._made:
         return False
@@ -173,7 +173,7 @@ def _is_as_made(block: Rounds) -> bool:
 
 
 def _made_again(block: Rounds) -> Rounds:
-    """Return a block of the same numbers, checked as a new one is."""
+    """Return a block with the same numbers, checked like a new one."""
     arrays, ids = (getattr(block, name, None) for name in ("arrays", "event_ids"))
     if not isinstance(arrays, RoundArrays):
         raise ValueError(
@@ -183,7 +183,7 @@ def _made_again(block: Rounds) -> Rounds:
 
 
 def _array(name: str, values: Any) -> Any:
-    """As an array of whatever is in it."""
+    """Return values of any type as an array."""
     if isinstance(values, np.ma.MaskedArray):
         raise checks.ArgumentError(name, "must be an array without masked values, got one with them")
     try:
@@ -201,7 +201,7 @@ def _floats(name: str, values: ArrayLike, axes: int, largest: float) -> Floats:
             name, f"must be numbers with {axes} axes, none empty, got {found.dtype} of shape {found.shape}"
         )
     result: Floats = np.require(found, np.float64, ["C", "A"])
-    # The least and the largest of numbers with a NaN among them are NaN.
+    # The minimum and maximum of numbers that include a NaN are NaN.
     least, most = result.min(), result.max()
     if not (-largest <= least and most <= largest):
         got = least if not least >= -largest else most
