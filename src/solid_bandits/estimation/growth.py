@@ -110,7 +110,7 @@ def change_basis(regression: Any, basis: Floats) -> Kept:
 
     - a number stays; where it is in units of the arms, the unit is the root of the mean ‖φ‖² of the rewards so far;
     - the ridge by evidence starts from that mean, and the fixed point gets as many iterations as if it had been
-    updated at every doubling of the rewards;
+      updated at every doubling of the rewards;
     - before the first reward it is unset if the arms on offer set it: the next ones do.
     """
     kept = require_apart(regression)

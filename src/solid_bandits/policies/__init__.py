@@ -1,6 +1,6 @@
 """The policies, one algorithm per file.
 
-Shown at a prompt, `solid_bandits.policies` lists them; iterated over, it gives their names.
+The repr of `solid_bandits.policies` lists them; iterating over it gives their names.
 """
 
 import sys
@@ -9,7 +9,7 @@ from types import ModuleType
 
 
 class _Policies(ModuleType):
-    """A module that says what it holds; the catalogue is loaded when it is asked for."""
+    """A module whose repr lists its policies; the catalogue is loaded on demand."""
 
     def __repr__(self) -> str:
         from solid_bandits.policies.catalogue import policy_lines

@@ -1,4 +1,4 @@
-"""The policies by the names that the command line takes: all public ones, with what their classes declare."""
+"""The policies by their names on the command line: all public ones, with the facts that their classes declare."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,20 +19,20 @@ class Entry:
     kind: type[Policy]
     facts: Facts
     changes: dict[str, Any]
-    """The parameters of a variant."""
+    """Parameters of a variant that differ from the defaults."""
 
     def make(self, kind: str, n_arms: int) -> Policy:
-        """Return the policy for a kind of problem (`toy`, `random`, ...) with so many arms."""
+        """Return the policy for a kind of problem (`toy`, `random`, ...) with `n_arms` arms."""
         return replace(self.kind.usual(kind, n_arms), **self.changes)
 
     @property
     def parameters(self) -> list[Parameter]:
-        """Its parameters, with their values."""
+        """Parameters of the policy, with their values."""
         return parameters_of(self.kind(**self.changes))
 
 
 def _public() -> Iterator[type[Policy]]:
-    """The policies among the public names, those that decide from features first."""
+    """Yield the policies among the public names, those that decide from features first."""
     homes = {**solid_bandits._HOMES, **rivals._HOMES}
     found = [
         getattr(import_module(f"solid_bandits.{home}"), name)
@@ -51,28 +51,28 @@ def _entries(kind: type[Policy]) -> Iterator[Entry]:
 
 
 CLASSES = {kind.__name__: kind for kind in _public()}
-"""The policies by the names of their classes."""
+"""Class name -> policy class."""
 
 DECIDING = [name for name, kind in CLASSES.items() if issubclass(kind, DecisionPolicy)]
-"""Those that decide from features."""
+"""Names of the policies that decide from features."""
 SEVERAL_CONTEXTS = [
     name
     for name, kind in CLASSES.items()
     if name not in DECIDING and kind.facts and not kind.facts.one_context
 ]
-"""Those that plan over a table of several contexts."""
+"""Names of the policies that plan over a table of several contexts."""
 
 CATALOGUE = {entry.facts.name: entry for kind in CLASSES.values() for entry in _entries(kind)}
-"""The policies, and variants of them, by their names."""
+"""Name -> policy or variant."""
 
 
 def policy_lines() -> dict[str, str]:
-    """Name -> one line on every policy."""
+    """Return name -> a one-line description of each policy."""
     return {name: f"{entry.facts.label}: {entry.facts.line}" for name, entry in CATALOGUE.items()}
 
 
 def policy_table() -> list[dict[str, str]]:
-    """One row per policy: the paper's Table 1, extended. The columns are the same in every row."""
+    """Return one row per policy: the paper's Table 1, extended. All rows have the same columns."""
     return [
         {
             "name": name,

@@ -1,27 +1,27 @@
-"""What a policy is: parameters that are chosen, a state that is carried, `act` and `update`.
+"""Contract of a policy: parameters that are chosen, a state that is carried, `act` and `update`.
 
 A policy's file defines
 
-- a frozen dataclass, its parameters: what a user chooses (`DecisionPolicy` or `TablePolicy`);
-- a named tuple, its compiled form, an *agent*: `setting`, `state` and what its rule needs of `params`, `work` and, for
-  a table policy, `table`; numbers and arrays only. The state is all that is carried from one step to the next;
+- a frozen dataclass, its parameters, which a user chooses (`DecisionPolicy` or `TablePolicy`);
+- a named tuple, its compiled form, an *agent*: `setting`, `state` and whatever its rule needs of `params`, `work` and,
+  for a table policy, `table`; numbers and arrays only. The state is everything carried from one step to the next;
 - `act`, compiled, which changes the arrays of `agent.state` in place and nothing else, and `update` where the default
-  will not do: a state with a `regression` learns from rewards by itself;
+  is not enough: a state with a `regression` learns from rewards by itself;
 - a call of `register`, which ties them together.
 
-A *decision policy* is asked about the arms that are offered now: `act(agent, arms, available, out) -> (arm, explored)`,
-and told the features of the one it pulled: `update(agent, features, reward)`. It carries nothing per context.
+A *decision policy* is asked about the arms on offer: `act(agent, arms, available, out) -> (arm, explored)`, and then
+told the features of the one it pulled: `update(agent, features, reward)`. It carries nothing per context.
 
 A *table policy* plans over all contexts of a finite problem, so it is asked about one of them:
 `act(agent, context, out)`, `update(agent, context, arm, reward)`.
 
 `out` is None where nobody asks for probabilities, and numba then compiles none of the code for them. Otherwise it has
 one NaN for each arm, and `act` writes the distribution that it draws its arm from, in the same pass; a kernel that does
-not know it leaves `out` alone. Where the arm is certain, `register` says so, and `act` need not write anything.
+not know it leaves `out` unchanged. Where the arm is certain, `register` says so, and `act` need not write anything.
 
-The generic `act` and `update` of this module take what either kind needs and choose by the type of the agent, in Python
-and in compiled code alike: the simulation's loop and one decision at a time run the same functions. `act` takes no
-reward and `update` takes no decision for granted, so rewards may come late or not at all.
+The generic `act` and `update` of this module take the arguments of either kind and choose by the type of the agent, in
+Python and in compiled code: the simulation's loop and one decision at a time run the same functions. `act` does not
+assume that a reward has come, nor `update` that its decision was the last, so rewards may come late or not at all.
 """
 
 from abc import ABC, abstractmethod
@@ -48,11 +48,11 @@ class CompiledAgent(Protocol):
 
     @property
     def setting(self) -> Setting:
-        """What it may know."""
+        """What the policy may know: dimension, noise, bounds, horizon."""
 
     @property
     def state(self) -> Any:
-        """What it carries: a named tuple of arrays, or of such tuples."""
+        """The state that it carries: a named tuple of arrays, or of such tuples."""
 
 
 class Kernels(NamedTuple):
@@ -74,16 +74,16 @@ class Kernels(NamedTuple):
 
     act: Callable[..., tuple[int, bool]]
     update: Callable[..., None] | None = None
-    """None lets the `regression` in the agent's state learn from the reward."""
+    """Update kernel; None lets the `regression` in the agent's state learn from the reward."""
     certain: bool = False
-    """Whether the arm has probability 1: nothing is drawn."""
+    """Whether the arm has probability 1, because nothing is drawn."""
     takes_context: bool = False
     """Whether this is a table policy."""
 
 
 _KERNELS: dict[type, Kernels] = {}
 _OWN: dict[type, dict[tuple[Any, ...], type]] = {}
-"""Agents' types of users' policies -> what their kernels mean -> the type that has them."""
+"""Agent types of users' policies -> meaning of their kernels -> the type registered for it."""
 
 
 def register(
@@ -92,32 +92,32 @@ def register(
     update: Callable[..., None] | None = None,
     certain: bool = False,
 ) -> None:
-    """Make these the kernels of agents of this type."""
+    """Register the kernels of this type of agent."""
     _register(agent_type, Kernels(act, update, certain))
 
 
 def _register(agent_type: type, kernels: Kernels) -> None:
-    """An agent with a `table` is asked about contexts, any other about arms."""
+    """Register kernels: an agent with a `table` is asked about contexts, any other about arms."""
     takes_context = "table" in agent_type._fields  # type: ignore[attr-defined]
     _KERNELS[agent_type] = kernels._replace(takes_context=takes_context)
     note_modules(agent_type, *(kernel for kernel in kernels[:2] if kernel is not None))
 
 
 def kernels(agent_type: type) -> Kernels:
-    """What was registered for agents of this type."""
+    """Return the kernels registered for agents of this type."""
     return _KERNELS[agent_type]
 
 
 @jit
 def write_certain(out: Floats | None, arm: int) -> None:
-    """Give an arm probability 1, where probabilities are asked for."""
+    """Give an arm probability 1, if probabilities are asked for."""
     if out is not None:
         for other in range(out.shape[0]):
             out[other] = 1.0 if other == arm else 0.0
 
 
 def act(agent: Any, context: int, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """Choose one of the arms on offer: (arm, whether this was an exploring round); fill `out` where it is asked for."""
+    """Choose one of the arms on offer; return (arm, whether the round explored), and fill `out` if asked for."""
     kernel = _KERNELS[type(agent)]
     asked = (context,) if kernel.takes_context else (arms, available)
     arm, explored = kernel.act(agent, *asked, out)
@@ -127,7 +127,7 @@ def act(agent: Any, context: int, arms: Floats, available: Bools, out: Floats | 
 
 
 def update(agent: Any, context: int, arm: int, features: Floats, reward: float, age: int) -> None:
-    """Take in the reward of `arm`, whose features were `features`, of the decision of `age` decisions ago."""
+    """Learn from the reward of `arm`, whose features were `features`, for the decision of `age` decisions ago."""
     kernel = _KERNELS[type(agent)]
     if kernel.update is None:
         observe_reward(agent.state.regression, features, reward, age)
@@ -137,7 +137,7 @@ def update(agent: Any, context: int, arm: int, features: Floats, reward: float, 
         kernel.update(agent, features, reward)
 
 
-# Numba compares the signatures of a typing function and of what it returns, annotations included.
+# Numba compares the signatures of a typing function and of the function it returns, annotations included.
 @overload(act, jit_options=INLINED, target="generic")
 def _compiled_act(agent: Any, context: Any, arms: Any, available: Any, out: Any) -> Any:
     kernel, _, certain, takes_context = _KERNELS[agent.instance_class]
@@ -178,28 +178,28 @@ def _compiled_update(agent: Any, context: Any, arm: Any, features: Any, reward: 
 
 @dataclass(frozen=True)
 class Policy(ABC):  # noqa: B024  # start is abstract in either kind
-    """Parameters of an algorithm; configuration only, nothing learnt is kept here."""
+    """Parameters of an algorithm; configuration only, nothing learnt is stored here."""
 
     facts: ClassVar[Facts | None] = None
-    """What is known of it; one of ours declares it, and is in the catalogue by that."""
+    """Facts about the policy; a class of this package that declares them is in the catalogue."""
 
     def __post_init__(self) -> None:
         check_parameters(self)
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The policy's name in messages."""
         return type(self).__name__
 
     def diagnostics(self, agent: Any) -> Plain | None:
-        """What the policy shows of itself at a checkpoint, as plain data; None if it has nothing to show."""
+        """Return the policy's internal quantities at a checkpoint, as plain data; None if it has none."""
         return None
 
     def check_state(self, agent: Any) -> None:  # noqa: B027  # most have nothing to add
-        """Raise a ValueError if a state read from a file cannot be; shapes and ranges have been checked."""
+        """Raise a ValueError if a state read from a file is impossible; shapes and ranges have been checked."""
 
     def with_probabilities(self) -> "Policy":
-        """Return the same policy, its arms drawn so that their probabilities are known; most need nothing for it."""
+        """Return the same policy with arms drawn so that their probabilities are known; most need no change."""
         return self
 
     def with_half_life(self, half_life: float) -> "Policy":
@@ -210,11 +210,13 @@ class Policy(ABC):  # noqa: B024  # start is abstract in either kind
 
     @classmethod
     def usual(cls, kind: str, n_arms: int) -> "Policy":
-        """Return the parameters for a kind of problem (`toy`, `random`, ...) with so many arms; most have one set for all."""
+        """Return the parameters for a kind of problem (`toy`, `random`, ...) with `n_arms` arms; most have one set for
+        all.
+        """
         return cls()
 
     def microseconds(self, pairs: int, dim: int) -> float:
-        """What a step takes of a CPU, roughly, with so many pairs of context and arm."""
+        """Estimate the CPU microseconds of a step with this many pairs of context and arm."""
         once, per_pair, per_entry = self.facts.cost if self.facts is not None else DEAREST
         return once + per_pair * pairs + per_entry * pairs * dim
 
@@ -254,7 +256,7 @@ class TablePolicy(Policy):
 
 
 def start(policy: Policy, setting: Setting, table: Table | None, rng: Words) -> CompiledAgent:
-    """Return a new agent of a policy of either kind; a table policy refuses to start without a table."""
+    """Return a new agent of a policy of either kind; a table policy needs a table."""
     given: tuple[Any, ...]
     if isinstance(policy, DecisionPolicy):
         given = setting, rng
@@ -266,7 +268,7 @@ def start(policy: Policy, setting: Setting, table: Table | None, rng: Words) -> 
             "for features that come with each decision use a policy such as RandUCB"
         )
     else:
-        if getattr(policy, "kernels", None) is None:  # one of your own may do without
+        if getattr(policy, "kernels", None) is None:  # a user's policy may have none
             require_noise(type(policy).__name__, setting)
         if policy.facts is not None and policy.facts.one_context:
             _require_one_context(type(policy).__name__, table)
@@ -275,7 +277,7 @@ def start(policy: Policy, setting: Setting, table: Table | None, rng: Words) -> 
 
 
 def _known(policy: Policy, given: tuple[Any, ...]) -> CompiledAgent:
-    """Return an agent whose kernels are registered: those of a policy from elsewhere come with it, into any process."""
+    """Return an agent whose kernels are registered: those of a user's policy come with it, in every process."""
     own = getattr(policy, "kernels", None)
     name = policy.name
     starts = [kind for kind in type(policy).__mro__ if "start" in vars(kind)]
@@ -285,21 +287,21 @@ def _known(policy: Policy, given: tuple[Any, ...]) -> CompiledAgent:
         if ours and ours[0] is starts[0]:
             return agent
         if ours and ours[0] not in (DecisionPolicy, TablePolicy):
-            # Our kernels on an agent that somebody else's start returned: they rely on the sizes that ours makes.
+            # Our kernels on an agent that a user's `start` returned rely on the sizes that ours makes.
             check_like(name, agent, ours[0].start(policy, *given))  # type: ignore[attr-defined]
             return agent
     if not isinstance(own, Kernels):
         raise ValueError(f"{name}.kernels must be sb.extend.Kernels(act, update), got {short(own)}")
     if "__init__" in vars(type(policy)) and "__dataclass_fields__" not in vars(type(policy)):
-        # Otherwise its parameters would be in no description, and two policies that differ would be equal.
+        # Otherwise no description would contain its parameters, and two different policies would be equal.
         raise ValueError(f"{name} must be a dataclass: put @dataclass(frozen=True) before the class")
     twins = _OWN.setdefault(type(agent), {})
     meaning = tuple(what_it_means(kernel) for kernel in own)
     if meaning not in twins:
         check_agent(name, agent, isinstance(policy, TablePolicy))
         check_kernels(name, own, agent, isinstance(policy, TablePolicy))
-        # Compiled code is found by the type: kernels that came later to it, as a cell of a notebook that is run again
-        # brings them, have one of their own.
+        # Compiled code is found by the type, so kernels that are registered for it later, as when a notebook's cell is
+        # run again, get a type of their own.
         taken = type(agent) in _KERNELS
         fields = agent._fields  # type: ignore[attr-defined]
         twins[meaning] = namedtuple(type(agent).__name__, fields) if taken else type(agent)
@@ -311,7 +313,7 @@ def _known(policy: Policy, given: tuple[Any, ...]) -> CompiledAgent:
 
 
 def require_noise(policy: str, setting: Setting) -> None:
-    """Refuse an unknown σ on behalf of a policy that needs one."""
+    """Raise an error if σ is unknown, on behalf of a policy that needs it."""
     if setting.noise_std == 0.0:
         raise ValueError(
             f"noise_std must be a number > 0 for {policy}, got None; give an upper bound, or use a policy that does "
@@ -320,7 +322,7 @@ def require_noise(policy: str, setting: Setting) -> None:
 
 
 def require_bound(policy: str, setting: Setting) -> None:
-    """Refuse an unknown bound on ‖θ*‖ on behalf of a policy that needs one."""
+    """Raise an error if the bound on ‖θ*‖ is unknown, on behalf of a policy that needs it."""
     if setting.theta_bound == 0.0:
         raise ValueError(
             f"theta_bound must be a number > 0 for {policy}, got None; give a bound on the norm of theta"
@@ -328,7 +330,7 @@ def require_bound(policy: str, setting: Setting) -> None:
 
 
 def _require_one_context(policy: str, table: Table) -> None:
-    """Refuse several contexts on behalf of a policy whose rule has no place for them."""
+    """Raise an error for several contexts, on behalf of a policy whose rule has no place for them."""
     n_contexts = table.features.shape[0]
     if n_contexts > 1:
         from solid_bandits.policies.catalogue import SEVERAL_CONTEXTS

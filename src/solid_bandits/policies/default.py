@@ -1,4 +1,4 @@
-"""The policy of whoever names none: the best in docs/untold.md among those that cost at most 3 times LinUCB."""
+"""The default policy: the best in docs/untold.md among those that cost at most 3 times as much as LinUCB."""
 
 from typing import TYPE_CHECKING
 
@@ -6,11 +6,11 @@ if TYPE_CHECKING:
     from solid_bandits.policies.contract import Policy
 
 DEFAULT = "randucb"
-"""Its name in the catalogue; known without loading compiled code, for the command line."""
+"""Its name in the catalogue, available to the command line without loading compiled code."""
 
 
 def default_policy() -> "Policy":
-    """Needs to be told nothing: no σ, no ridge, no bound, no horizon."""
+    """Return the default policy, which needs no σ, ridge, bound or horizon."""
     from solid_bandits.policies.randucb import RandUCB
 
     return RandUCB()

@@ -16,7 +16,7 @@ from solid_bandits.policies.regression_policy import DrawingState, RegressionPol
 
 
 class EpsilonGreedyParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     epsilon: float
     decay: float
@@ -44,7 +44,7 @@ def any_available(available: Bools, rng: Words) -> int:
 
 @jit
 def act(agent: EpsilonGreedyAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """With probability ε_t = ε t^-decay an arm drawn uniformly, an exploring round; else the greedy arm."""
+    """Pull, with probability ε_t = ε t^-decay, an arm drawn uniformly (an exploring round), else the greedy arm."""
     params, regression, rng = agent.params, agent.state.regression, agent.state.rng
     observe_offer(regression, arms, available)
     share = params.epsilon * regression.step.item() ** -params.decay
@@ -75,7 +75,7 @@ class EpsilonGreedy(RegressionPolicy):
 
     Args:
         epsilon: ε in [0, 1].
-        decay: the power of t by which it falls, >= 0.
+        decay: the power of t by which ε_t falls, >= 0.
         ridge: ν > 0, the regulariser of the estimate; or `evidence`, ν from the rewards (`estimation.evidence`).
 
     Example:

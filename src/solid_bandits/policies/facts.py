@@ -1,37 +1,38 @@
-"""What is known of a policy, declared in its class: the paper's Table 1, extended. The catalogue collects it."""
+"""Facts about a policy, declared in its class: the paper's Table 1, extended. The catalogue collects them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 DEAREST = (0.3, 0.0, 0.08)
-"""What a policy costs that does not say."""
+"""Cost of a policy that declares none."""
 
 
 class Variant(NamedTuple):
-    """A policy with other parameters that has a name of its own."""
+    """A policy with other parameters and a name of its own."""
 
     parameters: Mapping[str, Any]
     facts: Mapping[str, Any]
-    """What is otherwise known of it: fields of `Facts`."""
+    """Facts that differ for it: fields of `Facts`."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a policy.
+    """Facts about a policy.
 
     Args:
-        name: on the command line and in files.
-        label: what figures and tables call it.
-        line: what it does, in one line.
-        setting: what its theory is about.
-        optimality: what is proved of its regret as n grows: the constant of the lower bound, its order, or nothing.
+        name: its name on the command line and in files.
+        label: its name in figures and tables.
+        line: a one-line description.
+        setting: the setting of its theory.
+        optimality: what is proved about its regret as n grows: the constant of the lower bound, its order, or nothing.
         exploration: what makes it explore.
         test: how it decides between exploring and exploiting.
-        reference: where it is from.
-        cost: CPU microseconds of a step, roughly: once, per pair of context and arm, per pair and dimension; fitted by
+        reference: where it was published.
+        cost: approximate CPU microseconds of a step: once, per pair of context and arm, per pair and dimension; fitted
+            by
             eye to the runs behind docs/reproduction.md and docs/jester.md.
-        one_context: whether it refuses several contexts.
+        one_context: whether it accepts only a single context.
         variants: name -> the policy with other parameters.
 
     """

@@ -1,8 +1,8 @@
-"""Agents that grow while they are at work: one more arm, one more column, other coordinates; and why an arm was chosen.
+"""Agents that grow while they are at work: one more arm, one more column, new coordinates; and why an arm was chosen.
 
-Each function takes a policy, the setting that its agent was started in, and the agent; it returns the setting and the
-agent of now on, and changes nothing that it was given. The agent's type stays the same, so nothing is compiled anew. It
-needs a setting with `blocks`, or with `grows`.
+Each function takes a policy, the setting in which its agent was started, and the agent; it returns the new setting and
+the new agent, and leaves its arguments unchanged. The agent's type stays the same, so nothing is recompiled. The
+setting must have `blocks`, or `grows`.
 
     setting, agent = with_block(policy, setting, agent)                 # a new arm
     setting, agent = with_column(policy, setting, agent)                # a new category
@@ -33,24 +33,24 @@ from solid_bandits.policies.regression_policy import Change, RegressionPolicy
 
 
 class Explanation(NamedTuple):
-    """What each feature added, of the arm chosen and of the one that came next."""
+    """Contribution of each feature, for the arm chosen and for the runner-up."""
 
     chosen: Parts
     runner_up: Parts | None
-    """None where no other arm was on offer."""
+    """The runner-up; None if no other arm was on offer."""
 
 
 def with_block(
     policy: Policy, setting: Setting, agent: CompiledAgent, like: int | None = None
 ) -> tuple[Setting, Any]:
-    """One more block, whose number is `setting.blocks` of before: a new arm.
+    """Add a block, numbered `setting.blocks` as it was: a new arm.
 
     Without `like` it starts from the prior, exactly as if it had been there from the start and never on offer. With it,
     it knows what that block knows: same coefficients, widths and evidence, which is its own from then on, also in the
     ridge by evidence. The rewards behind a copy count once: the estimate of σ has no more degrees of freedom than
-    before, and its sum of squares grows by the ridge's part, ν ‖θ‖², of one more block only.
+    before, and its sum of squares grows only by the ridge's part, ν ‖θ‖², of one more block.
 
-    LinTS and VIDS draw coefficients of one more block from then on, and so other models.
+    From then on LinTS and VIDS draw the coefficients of one more block, and so other models.
     """
     require_apart(agent.state.regression)
     if like is not None:
@@ -67,11 +67,11 @@ def with_block(
 def with_column(
     policy: Policy, setting: Setting, agent: CompiledAgent, place: int | None = None, count: int = 1
 ) -> tuple[Setting, Any]:
-    """More columns of features, in every block where there are blocks, before column `place`; None is the end.
+    """Add columns of features, in every block if there are blocks, before column `place`; None is the end.
 
-    Exactly as if these columns had been there from the start, with zeros: estimate, norms, ridge and σ of any arm with
-    zeros in them are what they were, and their own coefficients have the prior. `place` counts from 0, without the
-    block number.
+    The result is exactly as if these columns had been there from the start, with zeros: estimate, norms, ridge and σ of
+    any arm with zeros in them are unchanged, and their own coefficients have the prior. `place` counts from 0, without
+    the block number.
     """
     require_apart(agent.state.regression)
     at = setting.width if place is None else checks.integer("place", place, least=0, most=setting.width)
@@ -92,13 +92,13 @@ def with_column(
 def with_basis(
     policy: Policy, setting: Setting, agent: CompiledAgent, basis: ArrayLike
 ) -> tuple[Setting, Any]:
-    """Other coordinates for features: φ_new = M φ_old, M being `basis`, of shape (width, width), in every block.
+    """Change the coordinates of features to φ_new = M φ_old in every block, with M = `basis`, shape (width, width).
 
-    For columns that are standardised as (x - m) / s, whose m and s are renewed: M is diagonal but for the column of the
-    intercept, (x - m') / s' = (s / s') · (x - m) / s + (m - m') / s' · 1. The evidence without its ridge is moved
+    This is for columns standardised as (x - m) / s, whose m and s are renewed: M is diagonal except for the column of
+    the intercept, (x - m') / s' = (s / s') · (x - m) / s + (m - m') / s' · 1. The evidence without its ridge is moved
     exactly, as if all rewards had come with the new features, and the ridge is put back by its own rules
-    (`estimation.growth.change_basis`): what the agent does from then on depends on the features in the new coordinates
-    alone, however they were written before.
+    (`estimation.growth.change_basis`): the agent's further decisions depend only on the features in the new
+    coordinates, however they were written before.
     """
     require_apart(agent.state.regression)
     matrix = np.array(checks.array("basis", basis, "width", "width"))
@@ -119,7 +119,9 @@ def with_basis(
 
 
 def explain(agent: CompiledAgent, rows: Floats, chosen: int, runner_up: int | None) -> Explanation:
-    """What each feature of two of the arms on offer, rows of shape (arms, dim), adds to estimate and squared width."""
+    """Return what each feature of two of the arms on offer (`rows`, shape (arms, dim)) adds to estimate and squared
+    width.
+    """
     regression = getattr(agent.state, "regression", None)
     parts = parts_of(regression, rows[chosen])
     return Explanation(parts, None if runner_up is None else parts_of(regression, rows[runner_up]))
@@ -128,7 +130,7 @@ def explain(agent: CompiledAgent, rows: Floats, chosen: int, runner_up: int | No
 def _changed(
     policy: Policy, setting: Setting, agent: Any, grown: Setting, change: Change
 ) -> tuple[Setting, Any]:
-    """Return an agent that is started in the grown setting, with the state of the other one."""
+    """Return an agent started in the grown setting, with the state of the given one."""
     if not isinstance(policy, RegressionPolicy):
         raise ValueError(
             f"policy must decide from features by a regression to grow, such as LinTS, got {policy.name}"

@@ -1,4 +1,4 @@
-"""Whether the optimal arm of a context is identified: the test by which policies stop exploring."""
+"""The test whether the optimal arm of a context is identified, by which policies stop exploring."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from solid_bandits.estimation.regression import estimate_differences, squared_no
 
 @jit
 def best_of_rows(arms: Floats, theta: Floats) -> int:
-    """Return argmax_a φ_aᵀθ, the first one where several tie."""
+    """Return argmax_a φ_aᵀθ, the first one in a tie."""
     best = 0
     largest = -np.inf
     for arm in range(arms.shape[0]):
@@ -25,7 +25,7 @@ def best_of_rows(arms: Floats, theta: Floats) -> int:
 
 @jit
 def two_best_of_rows(arms: Floats, theta: Floats) -> tuple[int, int]:
-    """Return the best arm, and the best of the others (-1 where there is none); of several that tie, the first."""
+    """Return the best arm and the second best (-1 if there is none), the first ones in ties."""
     best = second = -1
     largest = next_largest = -np.inf
     for arm in range(arms.shape[0]):
@@ -40,7 +40,7 @@ def two_best_of_rows(arms: Floats, theta: Floats) -> tuple[int, int]:
 
 @jit
 def alternative_distance(regression: Any, arms: Floats, enough: float) -> float:
-    """Return least ‖θ-hat - θ'‖²_V over models θ' with another optimal arm among `arms` (Eq. "pdlin.glr").
+    """Return the least ‖θ-hat - θ'‖²_V over models θ' with another optimal arm among `arms` (Eq. "pdlin.glr").
 
     This is min_{a ≠ a*} Δ(a)² / ‖φ* - φ(a)‖²_{V^-1}; the search ends once it is at or below `enough`. θ-hat is in
     `regression.work.theta`.
@@ -49,7 +49,8 @@ def alternative_distance(regression: Any, arms: Floats, enough: float) -> float:
     best, second = two_best_of_rows(arms, theta)
     least = np.inf
     if arms.shape[0] > NARROW:
-        # Where the search ends early, the arm with the least gap ends it nearly always, for less than a block of arms.
+        # Where the search ends early, the arm with the least gap nearly always ends it, at less than the cost of a
+        # block.
         for i in range(vector.shape[0]):
             vector[i] = arms[best, i] - arms[second, i]
         gap = dot(vector, theta)
@@ -60,7 +61,7 @@ def alternative_distance(regression: Any, arms: Floats, enough: float) -> float:
     while first < arms.shape[0]:
         count = estimate_differences(regression, arms, best, first)
         for k in range(count):
-            # A copy of the best arm (norm 0) is best in every model in which the best one is.
+            # A copy of the best arm (norm 0) is best in every model in which the best arm is.
             if work.sq_norms[k] > 0.0:
                 least = min(least, work.means[k] * work.means[k] / work.sq_norms[k])
         if least <= enough:
@@ -70,21 +71,21 @@ def alternative_distance(regression: Any, arms: Floats, enough: float) -> float:
 
 
 class PastNorms(NamedTuple):
-    """‖φ* - φ‖²_{V^-1} in every context as it once was: V only grows, so that none is larger now.
+    """Past values of ‖φ* - φ‖²_{V^-1} in every context: V only grows, so current values are not larger.
 
-    Saves work; a new one would give the same results.
+    They save work; without them the results would be the same.
     """
 
     sq_norms: Floats
-    """Shape (contexts, arms)."""
+    """The norms, shape (contexts, arms)."""
     best: Ints
-    """The arm of φ*, or -1 where there are no norms, shape (contexts,)."""
+    """The arm of φ*, or -1 if there are no norms, shape (contexts,)."""
     rewards: Ints
-    """How many rewards V had, shape (contexts,)."""
+    """Number of rewards in V at that time, shape (contexts,)."""
 
 
 def make_past_norms(n_contexts: int, n_arms: int) -> PastNorms:
-    """No norms yet."""
+    """Return past norms without any entries."""
     return PastNorms(
         np.zeros((n_contexts, n_arms)), np.full(n_contexts, -1), np.zeros(n_contexts, dtype=np.int64)
     )
@@ -92,7 +93,7 @@ def make_past_norms(n_contexts: int, n_arms: int) -> PastNorms:
 
 @jit
 def all_farther(arms: Floats, theta: Floats, best: int, sq_norms: Floats, threshold: float) -> bool:
-    """Return whether Δ(a)² / ‖φ* - φ(a)‖² > `threshold` for every arm whose norm is positive: not a copy of the best one."""
+    """Return whether Δ(a)² / ‖φ* - φ(a)‖² > `threshold` for every arm that is not a copy of the best one (norm 0)."""
     top = dot(arms[best], theta)
     for arm in range(arms.shape[0]):
         gap = top - dot(arms[arm], theta)
@@ -105,7 +106,7 @@ def all_farther(arms: Floats, theta: Floats, best: int, sq_norms: Floats, thresh
 def is_identified(regression: Any, arms: Floats, past: PastNorms, context: int, threshold: float) -> bool:
     """Return whether every model with another optimal arm among `arms` is farther than `threshold`.
 
-    Where the norms of the past say so, no new ones are computed. Leaves θ-hat in `regression.work.theta`.
+    Where past norms decide this, no new ones are computed. Leaves θ-hat in `regression.work.theta`.
     """
     theta, work = regression.work.theta, regression.work.arms
     write_theta(regression, theta)
@@ -127,7 +128,7 @@ def is_identified(regression: Any, arms: Floats, past: PastNorms, context: int, 
 
 @jit
 def least_positive_gap(means: Floats) -> float:
-    """Return the smallest positive gap of all contexts; 0 where there is none."""
+    """Return the smallest positive gap over all contexts; 0 if there is none."""
     least = np.inf
     for context in range(means.shape[0]):
         best = means[context, best_arm(means[context])]

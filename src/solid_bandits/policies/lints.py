@@ -28,11 +28,11 @@ from solid_bandits.policies.facts import Facts, Variant
 from solid_bandits.policies.regression_policy import DrawingState, RegressionPolicy
 
 VOTES = 64
-"""Models that vote on the arm where its probability is asked for."""
+"""Number of models that vote on the arm if its probability is asked for."""
 
 
 class LinTSParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     multiple: float
     grows_with_time: bool
@@ -40,7 +40,7 @@ class LinTSParams(NamedTuple):
 
 
 class LinTSWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing is carried over in it."""
 
     model: Floats
     """θ', shape (coefficients,)."""
@@ -57,8 +57,9 @@ class LinTSAgent(NamedTuple):
 
 @jit
 def compare_two(regression: Any, arms: Floats, available: Bools) -> tuple[int, int, float, float]:
-    """Return the two arms that are available, dᵀθ-hat and ‖d‖_{V^-1}, d = φ₁ - φ₂: for the drawn θ', dᵀθ' is
-    N(dᵀθ-hat, v² ‖d‖²_{V^-1}), or Student of that scale.
+    """Return the two available arms, dᵀθ-hat and ‖d‖_{V^-1} with d = φ₁ - φ₂.
+
+    For the drawn θ', dᵀθ' is N(dᵀθ-hat, v² ‖d‖²_{V^-1}), or Student of that scale.
     """
     first = second = -1
     for arm in range(arms.shape[0]):
@@ -72,7 +73,7 @@ def compare_two(regression: Any, arms: Floats, available: Bools) -> tuple[int, i
 
 @jit
 def chance_of(gap: float, deviation: float, degrees: float) -> float:
-    """Return P(gap + deviation T >= 0), T normal or Student; 0 or 1 where nothing is random."""
+    """Return P(gap + deviation T >= 0) for a normal or Student T; 0 or 1 if nothing is random."""
     if deviation == 0.0:
         return 1.0 if gap >= 0.0 else 0.0
     return student_below(degrees, gap / deviation)
@@ -82,7 +83,7 @@ def chance_of(gap: float, deviation: float, degrees: float) -> float:
 def choose_of_two(
     regression: Any, arms: Floats, available: Bools, spread: float, rng: Words, out: Floats | None
 ) -> tuple[int, bool]:
-    """Of two arms only the difference is drawn, which is all that counts: its probability is known exactly."""
+    """Draw only the difference of two arms, which decides between them, so that the probability is known exactly."""
     first, second, gap, norm = compare_two(regression, arms, available)
     deviation, degrees = spread * norm, degrees_of_freedom(regression)
     if out is not None:
@@ -95,10 +96,10 @@ def choose_of_two(
 
 @jit
 def act(agent: LinTSAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """Return argmax_a φᵀθ' for the drawn θ'; an exploring round is one in which this is not the greedy arm.
+    """Return argmax_a φᵀθ' for the drawn θ'; the round explores if this is not the greedy arm.
 
-    Where models vote, the arm is that of one of them, drawn uniformly: a draw from the votes, which are its
-    probabilities. Those of one model among three arms and more are not known.
+    If models vote, the arm is that of one of them, drawn uniformly: a draw from the votes, which are its
+    probabilities. With a single model and at least three arms, the probabilities are unknown.
     """
     params, regression, rng, model = agent.params, agent.state.regression, agent.state.rng, agent.work.model
     observe_offer(regression, arms, available)
@@ -140,9 +141,8 @@ class LinTS(RegressionPolicy):
             They behave very differently: compare with both.
         multiple: multiplies v; 1 is the rule itself.
         ridge: ν > 0, the regulariser of the estimate; or `evidence`, ν from the rewards (`estimation.evidence`).
-        votes: 0 draws one model. M > 0 draws M and pulls an arm drawn from their votes: an arm with the same
-            distribution, but whose probability is known: its share of the votes. `Agent(..., probabilities=True)`
-            sets it.
+        votes: 0 draws one model. M > 0 draws M models and pulls an arm drawn from their votes: its distribution is the
+            same, but its probability is known, namely its share of the votes. `Agent(..., probabilities=True)` sets it.
 
     Example:
         >>> import solid_bandits as sb
@@ -178,7 +178,7 @@ class LinTS(RegressionPolicy):
     votes: int = parameter(0, least=0, most=10**6)
 
     def with_probabilities(self) -> "LinTS":
-        """Return the same policy, its arms drawn so that their probabilities are known."""
+        """Return the same policy with arms drawn so that their probabilities are known."""
         return self if self.votes else replace(self, votes=VOTES)
 
     def start(self, setting: Setting, rng: Words) -> LinTSAgent:

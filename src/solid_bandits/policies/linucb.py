@@ -24,7 +24,7 @@ from solid_bandits.policies.facts import Facts, Variant
 from solid_bandits.policies.regression_policy import RegressionPolicy, RegressionState
 
 TIE = 1e-12
-"""Bounds that differ by less than this part of their size are equal."""
+"""Relative difference below which two bounds count as equal."""
 
 
 P = TypeVar("P")
@@ -33,11 +33,11 @@ USUAL: Mapping[str, tuple[float, float | str]] = {
     "paper": (1.0, 1.0),
     "theorem": (1.0, 1.0),
 }
-"""Radius -> scale and ridge where they are None; those of `tuned` were chosen in a study (studies/positive)."""
+"""Radius -> default scale and ridge; those of `tuned` were chosen in a study (studies/positive)."""
 
 
 def settled(policy: P, usual: Mapping[str, tuple[float, float | str]]) -> P:
-    """Return the same policy, its scale and its ridge being those of its radius where they are None."""
+    """Return the same policy with the defaults of its radius in place of None."""
     chosen: Any = policy
     scale, ridge = usual[chosen.radius]
     return replace(
@@ -48,7 +48,7 @@ def settled(policy: P, usual: Mapping[str, tuple[float, float | str]]) -> P:
 
 
 class LinUCBParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     scale: float
     full_radius: bool
@@ -70,7 +70,7 @@ def radius(params: LinUCBParams, setting: Setting, regression: Any, step: int) -
     """Return the radius of the confidence ellipsoid at step t.
 
     `tuned`, `paper`: σ √(log(det V / det νI) + log t), Theorem 2 of Abbasi-Yadkori et al. (2011) without numerical
-    constants. Where σ is not told, it is the estimate.
+    constants. If σ is not told, its estimate is used.
     `theorem`: σ √(log(det V / det νI) + 2 log(1/δ)) + √ν B, the theorem itself; δ = 1/n, or 1/t for unknown n.
     """
     ratio = log_det_ratio(regression)
@@ -86,10 +86,10 @@ def radius(params: LinUCBParams, setting: Setting, regression: Any, step: int) -
 def upper_arm(
     regression: Any, arms: Floats, available: Bools, width: float, kept: Floats | None
 ) -> tuple[int, bool]:
-    """Return argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}, and whether this is another arm than the greedy one.
+    """Return argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}, and whether this is not the greedy arm.
 
-    Arms that differ by rounding alone are a tie, and the first one wins: copies of an arm may be rounded differently
-    in different places of a block. Means and norms go to `kept`, shape (2, arms), unless it is None.
+    Arms that differ only by rounding are a tie, and the first one wins: copies of an arm may be rounded differently at
+    different positions in a block. Means and norms go to `kept`, shape (2, arms), unless it is None.
     """
     work = regression.work.arms
     best = greedy = -1
@@ -113,7 +113,7 @@ def upper_arm(
 
 @jit
 def act(agent: LinUCBAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """Return argmax_a φᵀθ-hat + radius ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
+    """Return argmax_a φᵀθ-hat + radius ‖φ‖_{V^-1}; the round explores if this is not the greedy arm."""
     regression = agent.state.regression
     observe_offer(regression, arms, available)
     width = radius(agent.params, agent.setting, regression, regression.step.item())
@@ -128,14 +128,14 @@ class LinUCB(RegressionPolicy):
     """Pull argmax_a φ(a)ᵀθ-hat + radius ‖φ(a)‖_{V^-1}. A decision takes O(K d²) for K arms, a reward O(d²).
 
     Args:
-        radius: `tuned` and `paper`, σ √(log(det V / det νI) + log t), at a scale and with a ridge of their own; or
-            `theorem`, Theorem 2 of Abbasi-Yadkori et al. (2011) with all its constants, which needs a bound on ‖θ*‖.
+        radius: `tuned` and `paper` are σ √(log(det V / det νI) + log t), each with its own default scale and ridge;
+            `theorem` is Theorem 2 of Abbasi-Yadkori et al. (2011) with all its constants, which needs a bound on ‖θ*‖.
             `paper` is the LinUCB of the paper's experiments.
-        scale: multiplies the radius; 1 is the rule itself. None is 0.35 with `tuned` and 1 with the others.
+        scale: factor on the radius; 1 is the rule itself. None is 0.35 with `tuned` and 1 with the others.
         delta: δ of the theorem's radius; None is 1/n, or 1/t where the horizon is unknown.
-        ridge: ν > 0, the regulariser of the estimate; or `evidence`, ν from the rewards (`estimation.evidence`), not
-            with the theorem's radius, which is about a ν that does not depend on them. None is `evidence` with `tuned`
-            and 1 with the others.
+        ridge: ν > 0, the regulariser of the estimate; or `evidence`, ν from the rewards (`estimation.evidence`), which
+            the theorem's radius excludes because its ν must not depend on them. None is `evidence` with `tuned` and 1
+            with the others.
 
     Example:
         >>> import solid_bandits as sb

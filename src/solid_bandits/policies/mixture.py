@@ -1,8 +1,8 @@
-"""The mixture of arms with the least (expected regret)² per information, which has two arms at most.
+"""The mixture of arms with the least (expected regret)² per information, which has at most two arms.
 
-Russo and Van Roy (2018), Proposition 6: some minimiser of (πᵀΔ)² / πᵀv over the distributions π puts all on two arms.
-For any regret the most information lies on the upper hull of the points (Δ_a, v_a), so the two are neighbours there.
-Arms are put into the hull one after another: nothing is kept of the others.
+Russo and Van Roy (2018), Proposition 6: some minimiser of (πᵀΔ)² / πᵀv over the distributions π has at most two arms.
+For a given regret the most information lies on the upper hull of the points (Δ_a, v_a), so the two are neighbours
+there. Arms are inserted into the hull one by one, and nothing is kept of the others.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from solid_bandits._internal.compiling import jit
 from solid_bandits._internal.types import Floats, Ints
 
 CORNERS = 128
-"""Of the hull at most, more than hundreds of thousands of arms at random have; what comes after them is left out."""
+"""Largest number of corners, more than hundreds of thousands of random arms have; later corners are omitted."""
 
 
 class Hull(NamedTuple):
@@ -25,7 +25,7 @@ class Hull(NamedTuple):
 
 
 def make_hull() -> Hull:
-    """Return room for the corners, and for one more before another is taken out."""
+    """Return an empty hull, with room for one corner more before another is removed."""
     return Hull(np.zeros(CORNERS + 1), np.zeros(CORNERS + 1), np.zeros(CORNERS + 1, dtype=np.int64))
 
 
@@ -53,7 +53,7 @@ def _is_below(hull: Hull, left: int, middle: int, right: int) -> bool:
 
 @jit
 def put_in(hull: Hull, count: int, arm: int, regret: float, information: float) -> int:
-    """Put an arm into a hull of `count` corners, if it is one; return how many there are then."""
+    """Insert an arm into a hull of `count` corners, if it is one; return the new number of corners."""
     place = count
     while place > 0 and hull.regrets[place - 1] > regret:
         place -= 1
@@ -80,9 +80,10 @@ def put_in(hull: Hull, count: int, arm: int, regret: float, information: float) 
 
 @jit
 def best_mixture(hull: Hull, count: int) -> tuple[int, int, float]:
-    """Return the mixture of neighbours with the least squared regret per information: two arms, and the second's probability.
+    """Return the mixture of neighbours with the least squared regret per information: two arms, and the second's
+    chance.
 
-    It is the first corner alone where that has no regret.
+    If the first corner has no regret, it is the answer alone.
 
     Between two corners the ratio is convex in the second one's probability q, with its minimum at
     q = Δ₁ / (Δ₂ - Δ₁) - 2 v₁ / (v₂ - v₁).
@@ -105,7 +106,7 @@ def best_mixture(hull: Hull, count: int) -> tuple[int, int, float]:
 
 @jit
 def write_mixture(out: Floats | None, first: int, second: int, chance: float) -> None:
-    """The probabilities of the arms, `chance` being the second's, where they are asked for."""
+    """Write the probabilities of the arms, `chance` being the second's, if they are asked for."""
     if out is not None:
         for arm in range(out.shape[0]):
             out[arm] = 0.0

@@ -1,4 +1,4 @@
-"""Policies by name, with parameters: `randucb(ridge=0.05)`; this package's and those of a user's module.
+"""Policies by name, with parameters: `randucb(ridge=0.05)`; those of this package and of a user's module.
 
 A user's module is imported when the user asks for it, and never because a file names it.
 """
@@ -19,25 +19,25 @@ from solid_bandits.policies.contract import Policy
 from solid_bandits.policies.plain import as_policy
 
 _OWN: dict[str, type] = {}
-"""Classes of imported modules, by their names."""
+"""Class name -> policy class of an imported module."""
 
 
 class Named(NamedTuple):
-    """A policy that has a name."""
+    """A policy found by name."""
 
     label: str
-    """What figures and tables call it."""
+    """Label in figures and tables."""
     build: Callable[[str, int, Mapping[str, Any]], Policy]
-    """From the problem's kind, its number of arms, and parameters."""
+    """Function that makes it from the problem's kind, its number of arms, and parameters."""
 
 
 def import_policies(module: str) -> list[str]:
-    """Import a module; its policies, compiled or plain, can be named from now on. Returns their names."""
+    """Import a module, so that its policies, compiled or plain, can be named; return their names."""
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # as `python -m` does
     try:
         loaded = importlib.import_module(module.strip("."))
-    except Exception as error:  # whatever the user's lines raise
+    except Exception as error:  # the user's code may raise anything
         raise ArgumentError(
             "import", f"must be a module that can be imported, got {module!r} ({_said(error)})"
         ) from None
@@ -71,7 +71,7 @@ def find(argument: str, name: str) -> Named:
 
 
 def by_name(texts: list[str], kind: str, n_arms: int) -> dict[str, Policy]:
-    """Label -> policy for texts such as `linucb` and `randucb(ridge=0.05)`; each at most once."""
+    """Return label -> policy for texts such as `linucb` and `randucb(ridge=0.05)`; each at most once."""
     policies: dict[str, Policy] = {}
     for text in texts:
         name, parameters = parsed("policy", text)
@@ -85,7 +85,7 @@ def by_name(texts: list[str], kind: str, n_arms: int) -> dict[str, Policy]:
 
 
 def _is_of(module: str, package: str) -> bool:
-    """Return whether a class is the module's own, or of a module below it that it imports from."""
+    """Return whether a class belongs to the module, or to a module below it that it imports from."""
     return module == package or module.startswith(f"{package}.")
 
 
@@ -101,7 +101,7 @@ def _changed(entry: Entry, kind: str, n_arms: int, parameters: Mapping[str, Any]
 
 
 def _said(error: Exception) -> str:
-    """Return an error of a module with the last of its lines that led there."""
+    """Return an error of a module, with the last of the module's lines that led to it."""
     if isinstance(error, ModuleNotFoundError):
         return str(error)
     lines = [

@@ -1,4 +1,4 @@
-"""What is wrong with the kernels of a policy of a user's own, said of the user's line and not of ours."""
+"""Validate a user's kernels, and report errors with the user's line."""
 
 # mypy: allow-untyped-calls
 
@@ -28,7 +28,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class OwnPolicyError(ValueError):
-    """Something in a policy of a user's own that will not do."""
+    """Raised for a user's policy that does not follow the contract."""
 
 
 def is_distribution(probabilities: Floats, available: Bools) -> bool:
@@ -38,7 +38,7 @@ def is_distribution(probabilities: Floats, available: Bools) -> bool:
 
 
 def check_agent(policy: str, agent: Any, plans: bool) -> None:
-    """Refuse an agent that compiled code cannot take, or whose state could not be carried from step to step."""
+    """Raise an error for an agent that compiled code cannot take, or whose state could not be carried between steps."""
     if not _is_named_tuple(agent):
         raise OwnPolicyError(
             f"{policy}.start must return a named tuple of numbers and arrays, got {short(agent)}"
@@ -54,7 +54,9 @@ def check_agent(policy: str, agent: Any, plans: bool) -> None:
 
 
 def check_regression(policy: str, agent: Any, dim: int, kernels: Any, half_life: float | None) -> None:
-    """Refuse a regression of another dimension, and rewards that would not be told how old their decisions are."""
+    """Raise an error for a regression of the wrong dimension, or an `update` that would not know the age of
+    decisions.
+    """
     for value in agent.state:
         if is_regression(value) and not fits(value, dim):
             raise OwnPolicyError(
@@ -88,7 +90,9 @@ def _check_parts(policy: str, parts: Any, path: str) -> None:
 
 
 def check_like(policy: str, agent: Any, usual: Any, path: str = "") -> None:
-    """Refuse an agent for our kernels unless arrays have the sizes, and counts the values, of the usual one."""
+    """Raise an error unless an agent for our kernels has arrays of the sizes, and counts of the values, of the usual
+    one.
+    """
     if type(agent) is not type(usual):
         where = f" as {path}" if path else ""
         raise OwnPolicyError(
@@ -115,7 +119,7 @@ def _is_named_tuple(value: Any) -> bool:
 
 
 def check_kernels(policy: str, kernels: Any, agent: Any, takes_context: bool) -> None:
-    """Refuse kernels that are not compiled, or take other arguments than they are given."""
+    """Raise an error for kernels that are not compiled, or that take other arguments."""
     asked = ("agent", "context", "out") if takes_context else ("agent", "arms", "available", "out")
     told = ("agent", "context", "arm", "reward") if takes_context else ("agent", "features", "reward")
     for name, wanted in (("act", asked), ("update", told)):
@@ -138,9 +142,9 @@ def check_kernels(policy: str, kernels: Any, agent: Any, takes_context: bool) ->
 
 
 def what_it_means(value: Any, seen: frozenset[int] = frozenset()) -> Any:
-    """What tells a kernel from others: its code and what the names in it stand for, which numba compiles in.
+    """Return a fingerprint of a kernel: its code and the values of the names in it, which numba compiles in.
 
-    Equal for copies of a kernel that came to this process at different times, as they come to workers.
+    Copies of a kernel that came to this process at different times, as in workers, have equal fingerprints.
     """
     function = getattr(value, "py_func", value)
     if inspect.isfunction(function):
@@ -159,7 +163,7 @@ def what_it_means(value: Any, seen: frozenset[int] = frozenset()) -> Any:
 
 @contextmanager
 def compiling(policy: Any, agent: Any, kernels: Callable[[], Any]) -> Iterator[None]:
-    """Where numba cannot compile a user's kernel, raise an error that says where in it and why."""
+    """Raise an error that locates and explains the failure if numba cannot compile a user's kernel."""
     try:
         yield
     except NumbaError:
@@ -170,7 +174,7 @@ def compiling(policy: Any, agent: Any, kernels: Callable[[], Any]) -> Iterator[N
 
 
 def _reason(policy: str, agent: Any, kernels: Any) -> str | None:
-    """What one of the kernels cannot be compiled for, tried one by one; None where all can."""
+    """Return why one of the kernels cannot be compiled, trying them one by one; None if all can."""
     table = getattr(agent, "table", None)
     dim = (
         table.features.shape[2]
@@ -180,7 +184,7 @@ def _reason(policy: str, agent: Any, kernels: Any) -> str | None:
         else 1
     )
     shown, own = np.zeros((1, dim)), np.zeros((1, dim))
-    shown.flags.writeable = False  # as a problem's features are
+    shown.flags.writeable = False  # like a problem's features
     for arms in (shown, own):
         mask, floats = np.ones(1, dtype=np.bool_), np.zeros(1)
         asked: tuple[Any, ...] = (agent, 0) if kernels.takes_context else (agent, arms, mask)
@@ -207,13 +211,13 @@ def _reason(policy: str, agent: Any, kernels: Any) -> str | None:
 
 
 def _is_choice(result: Any) -> bool:
-    """Return whether a type is what `act` returns: an arm and whether it explored."""
+    """Return whether a type is what `act` must return: an arm and whether it explored."""
     pair = isinstance(result, types.BaseTuple) and len(result) == 2
     return pair and isinstance(result[0], types.Integer) and isinstance(result[1], types.Boolean)
 
 
 def _said(error: NumbaError, function: Any) -> str:
-    """Return Numba's complaint in one line, and the innermost line of the user's that it is about."""
+    """Return numba's complaint in one line, with the innermost line of the user's code that it is about."""
     text = _COLOUR.sub("", str(error))
     lines = [
         line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("Failed ")

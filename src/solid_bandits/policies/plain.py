@@ -7,8 +7,8 @@
         def update(self, features, reward):
             pass
 
-`start(setting, rng)` is called at the beginning of a run where the object has it, `probabilities(arms, available)`
-where an agent is asked for them.
+`start(setting, rng)` is called at the beginning of a run if the object has it, `probabilities(arms, available)` if an
+agent is asked for them.
 """
 
 import copy
@@ -33,7 +33,7 @@ METHODS = {
     "start": ("setting", "rng"),
     "probabilities": ("arms", "available"),
 }
-"""What a plain policy may have, and what each is given."""
+"""Method of a plain policy -> the arguments it receives."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -41,16 +41,16 @@ class Player(Protocol):
     """A policy in plain Python; `start` and `probabilities` are optional."""
 
     def act(self, arms: Floats, available: Bools) -> int:
-        """Choose one of the arms, shape (arms, dim), that are available, shape (arms,)."""
+        """Choose one of the available arms; `arms` has shape (arms, dim), `available` shape (arms,)."""
 
     def update(self, features: Floats, reward: float) -> None:
-        """Take in the reward of the arm that was pulled, whose features were these, shape (dim,)."""
+        """Learn from the reward of the arm that was pulled, whose features, shape (dim,), are given."""
 
 
 class PlainAgent:
-    """Compiled form of a plain object, in name: a copy of what the user gave, for one run."""
+    """Agent of a plain object (nothing is compiled): a copy of the user's object, for one run."""
 
-    _fields = ()  # no table: it is asked about arms
+    _fields = ()  # no table, so it is asked about arms
 
     def __init__(self, player: Any, setting: Setting) -> None:
         self.player = player
@@ -59,7 +59,7 @@ class PlainAgent:
 
 
 def act(agent: PlainAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """What the object chooses, checked, and what it says of itself; whether it explored is not known."""
+    """Return the object's choice, checked, and write its probabilities; whether it explored is unknown."""
     if out is not None and hasattr(agent.player, "probabilities"):
         out[:] = _probabilities(agent.player, arms, available)
     chosen = agent.player.act(_shown(arms), _shown(available))
@@ -74,12 +74,12 @@ def act(agent: PlainAgent, arms: Floats, available: Bools, out: Floats | None) -
 
 
 def update(agent: PlainAgent, features: Floats, reward: float) -> None:
-    """Hand the reward over."""
+    """Pass the reward on to the object."""
     agent.player.update(_shown(features), reward)
 
 
 def _probabilities(player: Any, arms: Floats, available: Bools) -> Floats:
-    """What the object says that it is going to draw from, checked."""
+    """Return the probabilities that the object says it will draw from, checked."""
     found = np.asarray(player.probabilities(_shown(arms), _shown(available)), dtype=np.float64)
     if found.shape != available.shape or not is_distribution(found, available):
         raise OwnPolicyError(
@@ -100,11 +100,11 @@ class PlainPolicy(DecisionPolicy):
 
     @property
     def name(self) -> str:
-        """The object's class."""
+        """The name of the object's class."""
         return type(self.player).__name__
 
     def start(self, setting: Setting, rng: Words) -> PlainAgent:
-        """Return a copy of the object, started with what it may know and with random numbers of this run."""
+        """Return a copy of the object, started with what it may know and with this run's random numbers."""
         player = copy.deepcopy(self.player)
         if hasattr(player, "start"):
             known = setting._replace(
@@ -116,11 +116,11 @@ class PlainPolicy(DecisionPolicy):
         return PlainAgent(player, setting)
 
     def microseconds(self, pairs: int, dim: int) -> float:
-        """What calls in Python take."""
+        """Return an estimate for calls in Python."""
         return 15.0
 
     def with_probabilities(self) -> "PlainPolicy":
-        """Return the same, if it can tell them."""
+        """Return the same policy, if it can state probabilities; raise an error if not."""
         if not callable(getattr(self.player, "probabilities", None)):
             raise OwnPolicyError(
                 f"{self.name} must have a method probabilities(arms, available) to give them"
@@ -128,7 +128,7 @@ class PlainPolicy(DecisionPolicy):
         return self
 
     def describe(self) -> Plain:
-        """Return its class and what it was made with, as far as that is plain data."""
+        """Return its class and its attributes, as far as those are plain data."""
         slots = [name for kind in type(self.player).__mro__ for name in getattr(kind, "__slots__", ())]
         given = {name: getattr(self.player, name) for name in slots if hasattr(self.player, name)}
         values = {
@@ -138,7 +138,7 @@ class PlainPolicy(DecisionPolicy):
 
 
 def as_policy(name: str, value: Any) -> Policy:
-    """Return a policy of this package as it is, a plain object with `act` and `update` as a policy; else a ValueError."""
+    """Return a policy of this package unchanged, or a plain object with `act` and `update` as a policy."""
     if isinstance(value, Policy):
         return value
     if isinstance(value, type):
@@ -159,7 +159,7 @@ def _check_arguments(method: Any, name: str, arguments: tuple[str, ...]) -> None
     try:
         signature = inspect.signature(method)
     except (ValueError, TypeError):
-        return  # what is written in another language does not tell
+        return  # functions written in another language have no signature
     try:
         signature.bind(*arguments)
     except TypeError as error:
@@ -169,14 +169,14 @@ def _check_arguments(method: Any, name: str, arguments: tuple[str, ...]) -> None
 
 
 def _shown(array: Any) -> Any:
-    """Return the array, not to be written to: it may be the caller's."""
+    """Return a read-only view of the array, which may belong to the caller."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def _generator(rng: Words) -> np.random.Generator:
-    """A NumPy generator that draws what compiled policies draw from these words."""
+    """Return a NumPy generator that draws what compiled policies draw from these words."""
     source = np.random.SFC64(0)
     source.state = {
         "bit_generator": "SFC64",
@@ -191,5 +191,5 @@ def _plain(value: Any) -> Any:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        return _ADDRESS.sub("", repr(value))  # another one in each process
+        return _ADDRESS.sub("", repr(value))  # differs between processes
     return value

@@ -1,4 +1,4 @@
-"""RandUCB: the arm with the largest upper confidence bound of a width that is drawn anew for each decision."""
+"""RandUCB: the arm with the largest upper confidence bound, with a width drawn anew for each decision."""
 
 import math
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ from solid_bandits.policies.regression_policy import DrawingState, RegressionPol
 from solid_bandits.policies.thrift import Thrift, cheapest, share_out
 
 MOST_GROWTH = 200.0
-"""Of the logarithm of a Lomax draw over its degrees of freedom: temperatures of many thousands would overflow."""
+"""Largest logarithm of a Lomax draw over its degrees of freedom: temperatures of many thousands would overflow."""
 
 
 class RandUCBParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     temperature: float
     growth: float
     thrift: Thrift | None
-    """None where exploring rounds pull the arm that leads."""
+    """Parameters of cheaper exploration; None if exploring rounds pull the leading arm."""
 
 
 class RandUCBAgent(NamedTuple):
@@ -40,28 +40,28 @@ class RandUCBAgent(NamedTuple):
 
 
 class Width(NamedTuple):
-    """The distribution of the width of one decision."""
+    """Distribution of the width of one decision."""
 
     deviation: float
     """σ, or its estimate."""
     degrees: float
-    """Of freedom, where σ is estimated; 0 where it is told."""
+    """Degrees of freedom if σ is estimated; 0 if it is told."""
     least: float
-    """κ log t, of W² / σ²."""
+    """κ log t, the part of W² / σ² that is not drawn."""
     temperature: float
 
 
 @jit
 def relative_growth(x: float) -> float:
     """Return (e^x - 1) / x."""
-    if x < 1e-3:  # all digits from four terms, where a call would take as long as the rest of the draw
+    if x < 1e-3:  # four terms give all digits, and a call would take as long as the rest of the draw
         return 1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0))
     return math.expm1(x) / x
 
 
 @jit
 def draw_width(width: Width, rng: Words) -> float:
-    """Return σ √(κ log t + E), E exponential with mean 2τ; where σ is estimated, Lomax: k (u^(-2τ/k) - 1)."""
+    """Return σ √(κ log t + E), E exponential with mean 2τ; if σ is estimated, E is Lomax: k (u^(-2τ/k) - 1)."""
     drawn = -2.0 * width.temperature * math.log(1.0 - uniform(rng))
     if width.degrees > 0.0:
         x = min(drawn / width.degrees, MOST_GROWTH)
@@ -85,7 +85,7 @@ def exceeds(width: Width, limit: float) -> float:
 
 @jit
 def is_steeper(norm: float, other: float) -> bool:
-    """Return whether a line is steeper by more than rounding; if not, copies of an arm are one line, the first one's."""
+    """Return whether a line is steeper by more than rounding; copies of an arm count as one line, the first one's."""
     return norm > (1.0 + TIE) * other
 
 
@@ -93,17 +93,17 @@ def is_steeper(norm: float, other: float) -> bool:
 def is_crossed_first(
     mean: float, norm: float, here: float, other_mean: float, other_norm: float, crossing: float
 ) -> bool:
-    """Return whether a line is crossed before another one found earlier, `crossing`, infinite where there is none."""
+    """Return whether a line is crossed before the earlier found `crossing`, which is infinite if there is none."""
     if crossing < np.inf and not is_steeper(norm, other_norm) and not is_steeper(other_norm, norm):
-        return mean > other_mean + TIE * abs(mean)  # parallel: the higher one, and of copies the earlier one
+        return mean > other_mean + TIE * abs(mean)  # of parallel lines the higher, of copies the first
     return here < crossing or (here == crossing and is_steeper(norm, other_norm))
 
 
 @jit
 def takes_over_at(means: Floats, norms: Floats, top: int, arm: int) -> float:
-    """Return the width from which on the steeper line of `arm` leads that of `top`; where they tie, the first arm does.
+    """Return the width from which the steeper line of `arm` leads that of `top`; in a tie the first arm leads.
 
-    Ties are those of `upper_arm`: an arm that may be pulled has a probability, however large means are beside σ.
+    Ties are those of `upper_arm`, so an arm that may be pulled has a probability, however large means are.
     """
     gap = means[top] - means[arm]
     if arm > top:
@@ -113,9 +113,9 @@ def takes_over_at(means: Floats, norms: Floats, top: int, arm: int) -> float:
 
 @jit_apart
 def share_envelope(width: Width, means: Floats, norms: Floats, available: Bools, out: Floats) -> None:
-    """Write the probability of each arm: its part of the upper envelope of the lines mean + w · norm, w the width.
+    """Write each arm's probability: its part of the upper envelope of the lines mean + w · norm, w being the width.
 
-    Along w the envelope's lines are ever steeper; each is left at its first crossing with a steeper one.
+    The envelope's lines get steeper along w; each is left at its first crossing with a steeper one.
     """
     least = width.deviation * math.sqrt(width.least)
     top = -1
@@ -143,7 +143,7 @@ def share_envelope(width: Width, means: Floats, norms: Floats, available: Bools,
     out[top] += mass
 
 
-# `thrift` is an argument of its own, so that numba compiles the branch alone that there is.
+# `thrift` is an argument of its own, so that numba compiles only the branch that is used.
 @jit
 def choose(
     thrift: Thrift | None,
@@ -153,7 +153,7 @@ def choose(
     drawn: float,
     rng: Words,
 ) -> tuple[int, bool]:
-    """Return the arm of the drawn width; or, where the round explores, what is cheaper."""
+    """Return the arm of the drawn width or, if the round explores, a cheaper one that serves its purpose."""
     arm, explored = upper_arm(regression, arms, available, drawn, None)
     if thrift is None or not explored:
         return arm, explored
@@ -165,7 +165,7 @@ def choose(
 def buy(
     margin: float, regression: Any, arms: Floats, available: Bools, best: int, arm: int, rng: Words
 ) -> tuple[int, bool]:
-    """Return the cheapest arm with its probability, and the greedy one otherwise."""
+    """Return the cheapest arm with its probability, and the greedy arm otherwise."""
     bought, share = cheapest(margin, regression, arms, available, best, arm)
     if bought != arm and uniform(rng) >= share:
         return best, False
@@ -183,10 +183,10 @@ def choose_and_share(
     rng: Words,
     out: Floats,
 ) -> tuple[int, bool]:
-    """Return the arm of the drawn width, and the probability of each: of the width they need its distribution alone.
+    """Return the arm of the drawn width, and the probability of each, which needs only the width's distribution.
 
-    Rounding may hide which of several arms leads, in the choice and in the shares differently: an arm without a share
-    gives way to the one that has most, so that none is pulled that is said to be impossible.
+    Rounding may hide which of several arms leads, differently in the choice and in the shares: a chosen arm without a
+    share is replaced by the one with the largest, so that no arm of probability 0 is pulled.
     """
     kept = np.empty((2, out.shape[0]))
     arm, explored = upper_arm(regression, arms, available, drawn, kept)
@@ -205,7 +205,7 @@ def choose_and_share(
 
 @jit
 def act(agent: RandUCBAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """Return argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}; an exploring round is one in which this is not the greedy arm."""
+    """Return argmax_a φᵀθ-hat + width ‖φ‖_{V^-1}; the round explores if this is not the greedy arm."""
     params, regression = agent.params, agent.state.regression
     observe_offer(regression, arms, available)
     width = Width(
@@ -226,7 +226,7 @@ register(RandUCBAgent, act)
 
 @dataclass(frozen=True)
 class RandUCB(RegressionPolicy):
-    """Pull argmax_a φ(a)ᵀθ-hat + W_t ‖φ(a)‖_{V^-1}, the width W_t = σ √(κ log t + E_t) drawn anew for each decision.
+    """Pull argmax_a φ(a)ᵀθ-hat + W_t ‖φ(a)‖_{V^-1}, with the width W_t = σ √(κ log t + E_t) drawn for each decision.
 
     E_t is exponential with mean 2τ, so that at τ = 1 a model at squared distance D from the estimate is considered with
     probability exp(-D / 2σ²), as Thompson sampling does; but one number is drawn for all directions, so
@@ -239,9 +239,10 @@ class RandUCB(RegressionPolicy):
         growth: κ >= 0, the part of W² / σ² that grows with log t.
         ridge: `evidence`, ν from the rewards (`estimation.evidence`); or a number, ν over L², L the largest norm among
             the arms of the first decision. With either, choices do not change when features are scaled.
-        thrift: from 0 to 1. An exploring round pulls, instead of the arm c that leads the greedy arm b, the arm that
-            tells the two apart at the least estimated cost, if that is below `thrift` times what c costs, and only so
-            often that as much is learnt (docs/bought.md). 0 never does.
+        thrift: from 0 to 1. Instead of the arm c that leads the greedy arm b, an exploring round pulls the arm that
+            tells
+            the two apart at the least estimated cost, if that is below `thrift` times the cost of c, and only so often
+            that as much is learnt (docs/bought.md). 0 never does.
 
     Example:
         >>> import solid_bandits as sb

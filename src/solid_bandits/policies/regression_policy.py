@@ -1,4 +1,4 @@
-"""What policies that decide by a regression have in common: how they make one, and what they carry."""
+"""Common parts of policies that decide by a regression: how they make one, and what they carry."""
 
 import copy
 from collections.abc import Callable
@@ -18,12 +18,12 @@ from solid_bandits.policies.state import arrays_of
 
 
 class Change(NamedTuple):
-    """What happens to all that is of features when columns, blocks or coordinates change (`policies.growth`)."""
+    """Change of features when columns, blocks or coordinates change (`policies.growth`)."""
 
     regression: Callable[[Any], Any]
-    """To what has been learnt."""
+    """Change of the regression."""
     rows: Callable[[Floats], Floats]
-    """To features that a policy keeps, shape (rows, dim)."""
+    """Change of features that a policy keeps, shape (rows, dim)."""
 
 
 class RegressionState(NamedTuple):
@@ -46,8 +46,8 @@ class RegressionPolicy(DecisionPolicy):
     A policy of your own that inherits from it takes a `half_life`, and may have a field `ridge`.
 
     Args:
-        half_life: decisions in which evidence loses half its weight, for rewards that drift; None is never. A decision
-            takes O(d³) more with it.
+        half_life: number of decisions in which evidence loses half its weight, for rewards that drift; None for never.
+            With it, a decision takes O(d³) more.
 
     Example:
         >>> import solid_bandits as sb
@@ -63,9 +63,10 @@ class RegressionPolicy(DecisionPolicy):
         return replace(self, half_life=half_life)
 
     def carry(self, state: Any, change: Change) -> Any:
-        """Return a state after a change of columns, blocks or coordinates: a policy that keeps features changes them.
+        """Return a state after a change of columns, blocks or coordinates, including any features that the policy
+        keeps.
 
-        A state of a regression, random numbers and single numbers needs nothing else.
+        The default handles a state of a regression, random numbers and single numbers.
         """
         for part in state:
             arrays = [part] if isinstance(part, np.ndarray) else arrays_of(part)
@@ -78,12 +79,12 @@ class RegressionPolicy(DecisionPolicy):
         )
 
     def make_regression(self, setting: Setting, norms: bool = False, relative: bool = False) -> Any:
-        """Return the regression before any reward; another one comes from a class that makes it here.
+        """Return the regression before any reward; a subclass may return another one here.
 
         Args:
-            setting: what may be known.
-            norms: whether the rule asks for norms of arms, and not of θ-hat or single vectors alone.
-            relative: whether a ridge that is a number is in units of the first arms' size.
+            setting: the setting of the policy.
+            norms: whether the rule needs norms of arms, and not only θ-hat or single vectors.
+            relative: whether a numeric ridge is in units of the first arms' size.
         """
         ridge = getattr(self, "ridge", 1.0)
         return start_regression(setting, ridge, self.half_life, norms, relative)

@@ -1,4 +1,4 @@
-"""The state of an agent as plain numbers, and back: checked, so that nothing that cannot be is taken in."""
+"""The state of an agent as plain numbers, and back, checked so that no impossible state is accepted."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,13 +13,13 @@ from solid_bandits.estimation.ridge import Regression
 from solid_bandits.estimation.tables import TableRegression
 
 LARGEST_COUNT = 2**53
-"""Of decisions and rewards: no run comes near it, and counting on does not overflow."""
+"""Largest count of decisions and rewards: no run comes near it, and counting on does not overflow."""
 LARGEST_ESTIMATE = 1e200
-"""Of θ-hat: times any feature that is taken it is finite."""
+"""Largest entry of θ-hat: times any accepted feature it is finite."""
 
 
 def _carried(state: Any) -> Iterator[tuple[str, Any]]:
-    """The arrays of a state, and the parts of it that have any: not the numbers that were chosen, and no scratch."""
+    """Yield the arrays of a state, and its parts that have any, without chosen numbers and scratch."""
     for name, value in state._asdict().items():
         if isinstance(value, tuple):
             if name != "work" and any(True for _ in _carried(value)):
@@ -29,7 +29,7 @@ def _carried(state: Any) -> Iterator[tuple[str, Any]]:
 
 
 def state_to_plain(state: Any) -> Plain:
-    """Return a state as nested dicts and lists of numbers, which JSON keeps exactly."""
+    """Return a state as nested dicts and lists of numbers, which JSON stores exactly."""
     return {
         name: state_to_plain(value) if isinstance(value, tuple) else value.tolist()
         for name, value in _carried(state)
@@ -37,7 +37,7 @@ def state_to_plain(state: Any) -> Plain:
 
 
 def fill_state(state: Any, plain: Plain, path: str = "state") -> None:
-    """Write what `state_to_plain` gave into the arrays of a new state of the same policy and setting.
+    """Write the result of `state_to_plain` into the arrays of a new state of the same policy and setting.
 
     Shapes, types and ranges are checked before anything is written.
     """
@@ -63,12 +63,12 @@ def _matched(state: Any, plain: Any, path: str) -> list[tuple[Any, Any]]:
 
 
 def _like(array: Any, values: Any, where: str) -> Any:
-    """Return values as an array like this one: of its shape and kind, finite; counts not negative."""
+    """Return values as an array of the same shape and kind; values must be finite, and counts not negative."""
     counts = array.dtype.kind in "iu"
     wanted = "whole numbers >= 0" if counts else "finite numbers"
-    found = np.array(values, dtype=object)  # no conversion yet: it would round large whole numbers
+    found = np.array(values, dtype=object)  # not converted yet, because that would round large whole numbers
     if array.size == found.size == 0:
-        return array  # nested lists cannot say how wide rows are of which there are none
+        return array  # nested lists cannot show the width of zero rows
     if found.shape != array.shape:
         raise ValueError(f"{where} must have shape {array.shape}, got {found.shape}")
     kinds = (int,) if counts else (int, float)
@@ -86,7 +86,7 @@ def _like(array: Any, values: Any, where: str) -> Any:
 
 
 def _check_estimator(estimator: Estimator, ridge: Any, path: str) -> None:
-    """Refuse what no rewards lead to from V = `ridge` times I, `ridge` like the weights; 0 is one yet to be set."""
+    """Raise a ValueError for an estimator that no rewards lead to from V = `ridge` I; a ridge of 0 is yet to be set."""
     if not _is_unit_upper(estimator.triangle):
         raise ValueError(f"{path}.triangle must be unit upper triangular")
     seen = estimator.rewards.item() > 0
@@ -96,7 +96,8 @@ def _check_estimator(estimator: Estimator, ridge: Any, path: str) -> None:
     theta = np.zeros(ridge.shape[-1])
     for block in each_block(estimator):
         norms = [0.0 if unset else squared_norm(block, unit) for unit in np.eye(len(theta))]
-        # V is at least νI, so these norms are at most 1/ν but for rounding, large where features differ in size.
+        # V is at least νI, so up to rounding these norms are at most 1/ν; rounding is large where features differ in
+        # size.
         if not max(norms) <= LARGEST_ESTIMATE:
             raise ValueError(f"{path}.triangle must give V >= ridge: V is not positive definite")
         write_theta(block, theta)
@@ -117,7 +118,7 @@ def _check_estimator(estimator: Estimator, ridge: Any, path: str) -> None:
 
 
 def _is_unit_upper(triangle: Any) -> bool:
-    """Return whether a triangle, or each of several, is one."""
+    """Return whether a triangle, or each of several, is unit upper triangular."""
     return bool((np.tril(triangle) == np.eye(triangle.shape[-1])).all())
 
 
@@ -135,7 +136,9 @@ NOT_NEGATIVE = (
 
 
 def check_counts(state: Any) -> None:
-    """Refuse counts that contradict each other, and negative numbers where there can be none, in any policy's state."""
+    """Raise a ValueError for contradictory counts, or for negative numbers where there can be none, in any policy's
+    state.
+    """
     fields = dict(_parts(state, "state"))
     for path, value in fields.items():
         name = path.rpartition(".")[2]
@@ -169,7 +172,7 @@ def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def check_evidence(agent: Any) -> None:
-    """Refuse rewards without a ridge that the estimator with one does not follow from."""
+    """Raise a ValueError if the estimator does not follow from the rewards without a ridge."""
     regression = getattr(agent.state, "regression", None)
     if not isinstance(regression, Regression | Blocks) or regression.evidence is None:
         return
@@ -194,7 +197,7 @@ def check_evidence(agent: Any) -> None:
     for bare, block in zip(each_block(evidence), each_block(estimator), strict=True):
         other = make_estimator(dim, ridge)
         replace_ridge(bare, other, ridge, np.zeros(dim))
-        # Rounding shows where columns have offsets; a state of other rewards differs by far more.
+        # Rounding shows where columns have offsets; a state with other rewards differs by far more.
         found, kept = np.log(other.weights).sum(), np.log(block.weights).sum()
         if not np.isclose(found, kept, rtol=1e-3, atol=0.1 * dim):
             raise ValueError(
@@ -208,7 +211,7 @@ def arrays_of(state: Any) -> list[Any]:
 
 
 def check_tables(agent: Any) -> None:
-    """Refuse tables of a table policy's agent that do not follow from its estimator."""
+    """Raise a ValueError if the tables of a table policy's agent do not follow from its estimator."""
     regression = getattr(agent.state, "regression", None)
     if not isinstance(regression, TableRegression):
         return
@@ -218,7 +221,7 @@ def check_tables(agent: Any) -> None:
     waiting = tables.waiting.item()
     if (tables.sq_norms < 0).any():
         raise ValueError("state.regression.tables.sq_norms must be >= 0")
-    if waiting <= len(tables.directions):  # otherwise norms are computed anew, whatever they are
+    if waiting <= len(tables.directions):  # otherwise norms will be recomputed, whatever they are
         rows = np.linalg.solve(estimator.triangle.T, features.reshape(-1, features.shape[2]).T)
         norms = (rows**2 / estimator.weights[:, None]).sum(axis=0).reshape(tables.sq_norms.shape)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -227,7 +230,7 @@ def check_tables(agent: Any) -> None:
             raise ValueError(
                 "state.regression.tables.sq_norms must be the norms that state.regression.estimator gives"
             )
-    if waiting == 0:  # otherwise means are computed anew
+    if waiting == 0:  # otherwise means will be recomputed
         theta = np.zeros(features.shape[2])
         write_theta(estimator, theta)
         slack = 1e-6 * agent.table.feature_bound * float(np.linalg.norm(theta))

@@ -1,4 +1,4 @@
-"""β and γ of SOLID's experiments, which several policies share: they then differ in how they explore, not in when."""
+"""β and γ of SOLID's experiments, shared by several policies, which then differ in how they explore, not in when."""
 
 import math
 
@@ -8,13 +8,13 @@ from solid_bandits.core.setting import Setting
 
 @jit
 def log_horizon(setting: Setting, step: int) -> float:
-    """Return `log n`; the current step takes the place of an unknown horizon, and 3 that of a smaller one."""
+    """Return `log n`, with the current step in place of an unknown horizon, and 3 in place of a smaller one."""
     return math.log(max(setting.horizon if setting.horizon > 0 else step, 3))
 
 
 @jit
 def squared_width(setting: Setting, noise_std: float, step: int, count: int) -> float:
-    """Return σ² (log count + d log log n), the logarithm of 0 read as 0: β_{t-1} at count t - 1, γ_t at count S_t."""
+    """Return σ² (log count + d log log n), with log 0 read as 0: β_{t-1} at count t - 1, γ_t at count S_t."""
     return noise_std**2 * (math.log(max(count, 1)) + setting.dim * math.log(log_horizon(setting, step)))
 
 
@@ -26,5 +26,5 @@ def exploitation_threshold(setting: Setting, step: int) -> float:
 
 @jit
 def confidence_width(setting: Setting, step: int, explored: int) -> float:
-    """Return γ_t = σ² (log s + d log log n), s exploring rounds counted with this one."""
+    """Return γ_t = σ² (log s + d log log n), where s exploring rounds include this one."""
     return squared_width(setting, setting.noise_std, step, explored)

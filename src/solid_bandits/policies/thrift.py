@@ -1,7 +1,7 @@
-"""Information bought where it is cheapest: which arm an exploring round of RandUCB pulls instead of its own.
+"""Information bought where it is cheapest: the arm that an exploring round of RandUCB pulls instead of its own.
 
-A round explores because arm c leads the greedy arm b under the width that was drawn. What it is for is to tell the two
-apart, so what an arm a is worth to it is how much pulling a reduces ‖φ_b - φ_c‖²_{V^-1}:
+A round explores because arm c leads the greedy arm b under the drawn width. Its purpose is to tell the two apart, so
+the worth of an arm a is how much pulling a reduces ‖φ_b - φ_c‖²_{V^-1}:
 g_a = (φ_aᵀ V^-1 (φ_b - φ_c))² / (1 + ‖φ_a‖²_{V^-1}). It costs the estimated gap Δ_a, and its price is Δ_a / g_a.
 """
 
@@ -16,14 +16,14 @@ class Thrift(NamedTuple):
     """Parameters of the purchase."""
 
     margin: float
-    """Another arm is pulled if its price is below so many times that of c."""
+    """Another arm is pulled if its price is below this multiple of c's price."""
 
 
 @jit
 def worth_of(
     regression: Any, arms: Floats, a: int, b: int, c: int, norms: tuple[float, float, float]
 ) -> float:
-    """Return g_a, from ‖φ_a‖², ‖φ_b‖² and ‖φ_c‖² and the norms of differences: any regression has those."""
+    """Return g_a from ‖φ_a‖², ‖φ_b‖² and ‖φ_c‖² and the norms of differences, which any regression has."""
     of_a, of_b, of_c = norms
     from_b = compare_arms(regression, arms[b], arms[a])[1]
     from_c = compare_arms(regression, arms[c], arms[a])[1]
@@ -42,10 +42,10 @@ def norm_of(regression: Any, arms: Floats, arm: int) -> float:
 def cheapest(
     margin: float, regression: Any, arms: Floats, available: Bools, b: int, c: int
 ) -> tuple[int, float]:
-    """Return the arm to pull instead of `c`, and with which probability; `b` is pulled otherwise.
+    """Return the arm to pull instead of `c` and its probability; `b` is pulled otherwise.
 
-    Of the arms that are worth at least as much as c, that of the least price: pulled with probability g_c / g_a it
-    brings as much, on average, as c would. It is c itself, with probability 1, unless one is cheaper by the margin.
+    It is the arm of least price among those worth at least as much as c: pulled with probability g_c / g_a it brings as
+    much, on average, as c would. It is c itself, with probability 1, unless one is cheaper by the margin.
     """
     of_b, of_c = norm_of(regression, arms, b), norm_of(regression, arms, c)
     own = worth_of(regression, arms, c, b, c, (of_c, of_b, of_c))
@@ -66,7 +66,7 @@ def cheapest(
 def share_out(
     margin: float, regression: Any, arms: Floats, available: Bools, b: int, before: Floats, out: Floats
 ) -> None:
-    """Write the probabilities of the arms into `out`, from those under which an arm leads, which go to `before`."""
+    """Write the arms' probabilities into `out`, moving those with which they lead from `out` to `before`."""
     for arm in range(out.shape[0]):
         before[arm], out[arm] = out[arm], 0.0
     for c in range(out.shape[0]):

@@ -29,14 +29,14 @@ from solid_bandits.policies.regression_policy import Change, RegressionPolicy
 
 
 class Memory(NamedTuple):
-    """The arms of recent decisions, as many whole decisions as there is room for: a ring."""
+    """The arms of recent decisions, as many complete decisions as fit: a ring buffer."""
 
     rows: Floats
     """Features, shape (memory, dim)."""
     owners: Ints
-    """The decision that each row is of, shape (memory,); 0 is none."""
+    """The decision that each row belongs to, shape (memory,); 0 is none."""
     place: Ints
-    """Where the next decision goes, shape ()."""
+    """Position of the next decision, shape ()."""
 
 
 class VIDSState(NamedTuple):
@@ -48,20 +48,21 @@ class VIDSState(NamedTuple):
 
 
 class VIDSWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing is carried over in it."""
 
     models: Floats
     """The samples of θ, shape (samples, coefficients)."""
     mean: Floats
-    """Of the samples, shape (coefficients,)."""
+    """Mean of the samples, shape (coefficients,)."""
     winners: Ints
     """Arms that are best in some sample, shape (samples,)."""
     counts: Ints
-    """In how many, shape (samples,)."""
+    """Number of samples in which each is best, shape (samples,)."""
     sums: Floats
-    """Of those samples, shape (samples, coefficients)."""
+    """Mean of those samples, shape (samples, coefficients)."""
     covariance: Floats
-    """L, that of the mean of θ given which arm is best, within the block of each row: shape (coefficients, width)."""
+    """L, the covariance of the mean of θ given the best arm, within the block of each row: shape (coefficients,
+    width)."""
     hull: Hull
 
 
@@ -91,7 +92,7 @@ def draw_models(agent: VIDSAgent) -> None:
 
 @jit
 def add_winner(work: VIDSWork, found: int, winner: int, model: int) -> int:
-    """Count `winner` as the best arm of a model; return how many different ones there are."""
+    """Count `winner` as the best arm of a model; return the number of different winners."""
     dim, slot = work.mean.shape[0], 0
     while slot < found and work.winners[slot] != winner:
         slot += 1
@@ -108,7 +109,7 @@ def add_winner(work: VIDSWork, found: int, winner: int, model: int) -> int:
 
 @jit
 def add_covariance(work: VIDSWork, found: int) -> None:
-    """L += Σ p (μ - mean) (μ - mean)ᵀ over the winners, p the share of the samples that one wins, μ their mean."""
+    """Compute L += Σ p (μ - mean) (μ - mean)ᵀ over the winners, p being each winner's share and μ its mean."""
     coefficients, width = work.covariance.shape
     for slot in range(found):
         count, centre = work.counts[slot], work.sums[slot]
@@ -146,7 +147,7 @@ def best_of_rows(regression: Any, memory: Memory, first: int, last: int, model: 
 
 @jit
 def add_remembered(regression: Any, memory: Memory, work: VIDSWork) -> None:
-    """Add to L those of the decisions in memory."""
+    """Add the decisions in memory to L."""
     first = 0
     while first < memory.owners.shape[0]:
         last = first + 1
@@ -163,7 +164,7 @@ def add_remembered(regression: Any, memory: Memory, work: VIDSWork) -> None:
 
 @jit
 def remember(memory: Memory, arms: Floats, available: Bools, step: int) -> None:
-    """Put the arms on offer in the place of the oldest ones; more than there is room for are not kept."""
+    """Write the arms on offer over the oldest ones; arms beyond the memory's size are dropped."""
     rows, owners = memory.rows, memory.owners
     room, count = owners.shape[0], count_available(available)
     if count > room or count < 2:
@@ -181,7 +182,7 @@ def remember(memory: Memory, arms: Floats, available: Bools, step: int) -> None:
             owners[place] = step
             place += 1
     memory.place[()] = place
-    # A decision that lost some of its arms is no decision any more.
+    # A decision that lost some of its arms no longer counts.
     while cut > 0 and place < room and owners[place] == cut:
         owners[place] = 0
         place += 1
@@ -189,7 +190,7 @@ def remember(memory: Memory, arms: Floats, available: Bools, step: int) -> None:
 
 @jit_apart
 def weigh(agent: VIDSAgent, arms: Floats, available: Bools) -> tuple[int, int, float]:
-    """Return the mixture of least squared regret per information by new samples: two arms, and the second's probability."""
+    """Return the mixture of least squared regret per information by new samples: two arms, and the second's chance."""
     work, regression, memory = agent.work, agent.state.regression, agent.state.memory
     draw_models(agent)
     for i in range(work.covariance.shape[0]):
@@ -216,7 +217,7 @@ def weigh(agent: VIDSAgent, arms: Floats, available: Bools) -> tuple[int, int, f
 
 @jit
 def act(agent: VIDSAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """One of the two arms, whose probabilities, given the samples, are exact; exploring if it is not the greedy arm."""
+    """Draw one of two arms, whose probabilities given the samples are exact; the round explores if it is not greedy."""
     regression, memory, rng = agent.state
     observe_offer(regression, arms, available)
     first, second, chance = weigh(agent, arms, available)
@@ -241,9 +242,10 @@ class VIDS(RegressionPolicy):
     for M samples and K arms, a reward O(d²).
 
     Args:
-        samples: M, models drawn for each decision.
-        memory: arms of recent decisions to keep, counted in rows of features. What an arm tells about *their* best arms
-            is information too; 0 counts only the current decision. Takes O(M d) more for each row.
+        samples: M, the number of models drawn for each decision.
+        memory: arms of recent decisions to keep, counted in rows of features. What an arm reveals about *their* best
+            arms
+            counts as information too; 0 counts only the current decision. Takes O(M d) more for each row.
         ridge: `evidence`, ν from the rewards (`estimation.evidence`); or ν > 0, the regulariser of the estimate.
 
     Example:
@@ -271,7 +273,7 @@ class VIDS(RegressionPolicy):
     ridge: float | str = parameter(EVIDENCE, above=0, word=EVIDENCE)
 
     def microseconds(self, pairs: int, dim: int) -> float:
-        """In proportion to the samples."""
+        """Estimate the time of a step, in proportion to the samples."""
         return super().microseconds(pairs, dim) * self.samples / 500
 
     def start(self, setting: Setting, rng: Words) -> VIDSAgent:
@@ -299,7 +301,7 @@ class VIDS(RegressionPolicy):
         return VIDSState(change.regression(state.regression), memory, state.rng.copy())
 
     def check_state(self, agent: VIDSAgent) -> None:
-        """Refuse a memory that no decisions leave."""
+        """Raise a ValueError for a memory that no decisions leave."""
         memory, step = agent.state.memory, agent.state.regression.step.item()
         if memory.place.item() > self.memory or (memory.owners > step).any():
             raise ValueError("state.memory must have rows of decisions that were made, and a place within it")

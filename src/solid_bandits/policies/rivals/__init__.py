@@ -1,4 +1,4 @@
-"""Algorithms that SOLID is compared with: those of its paper, SOLID on streams, and what came with theorems since."""
+"""Algorithms that SOLID is compared with: those of its paper, SOLID on streams, and later ones with theorems."""
 
 from typing import TYPE_CHECKING
 

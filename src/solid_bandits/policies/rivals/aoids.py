@@ -22,7 +22,7 @@ from solid_bandits.policies.thresholds import confidence_width, exploitation_thr
 
 
 class AOIDSParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     learning_rate: float
 
@@ -39,7 +39,7 @@ class AOIDSState(NamedTuple):
 
 
 class AOIDSWork(NamedTuple):
-    """Scratch; nothing that a decision depends on is carried in it."""
+    """Scratch; nothing that a decision depends on is carried over in it."""
 
     past: PastNorms
     means: Floats
@@ -47,15 +47,15 @@ class AOIDSWork(NamedTuple):
     sq_norms: Floats
     """‖φ‖²_{V^-1}, shape (contexts, arms)."""
     whitened: Floats
-    """Features whose inner products are those of V^-1, then differences φ* - φ of such, shape (dim, pairs)."""
+    """Features whose inner products are those of V^-1, later their differences φ* - φ, shape (dim, pairs)."""
     offered: Floats
-    """Such features of the arms of the context at hand, shape (arms, dim)."""
+    """Whitened features of the arms of the current context, shape (arms, dim)."""
     shifts: Floats
-    """Δ / ‖d‖²_{V^-1} of each alternative, shape (pairs,); 0 where a pair gives none."""
+    """Δ / ‖d‖²_{V^-1} of each alternative, shape (pairs,); 0 if a pair gives none."""
     weights: Floats
     """q(x', b), shape (pairs,)."""
     products: Floats
-    """Shape (pairs,)."""
+    """Scratch, shape (pairs,)."""
     information: Floats
     hull: Hull
 
@@ -72,7 +72,7 @@ class AOIDSAgent(NamedTuple):
 
 @jit
 def measure_pairs(agent: AOIDSAgent, context: int) -> None:
-    """Write mean, norm and whitened features of every pair, those of the arms of `context` apart too."""
+    """Write mean, norm and whitened features of every pair, and separately those of the arms of `context`."""
     work, features = agent.work, agent.table.features
     rows = features.reshape((-1, features.shape[2]))
     means, sq_norms = work.means.reshape(-1), work.sq_norms.reshape(-1)
@@ -127,7 +127,7 @@ def weigh_alternatives(agent: AOIDSAgent) -> None:
 
 @jit
 def find_mixture(agent: AOIDSAgent, context: int, width: float) -> tuple[int, int, float]:
-    """Return the two arms that minimise regret² / information, seen with optimism, and the second's probability.
+    """Return the two arms that minimise optimistic regret² / information, and the second's probability.
 
     regret(a) = max_b (φ_bᵀθ-hat + √γ ‖φ_b‖_{V^-1}) - φ_aᵀθ-hat,
     information(a) = Σ q(x', b) (|φ_aᵀ(θ-hat - ν(x', b))| + √γ ‖φ_a‖_{V^-1})² / 2.
@@ -155,7 +155,7 @@ def find_mixture(agent: AOIDSAgent, context: int, width: float) -> tuple[int, in
 
 @jit
 def act(agent: AOIDSAgent, context: int, out: Floats | None) -> tuple[int, bool]:
-    """Return the best arm where it is identified; else a draw from the best mixture of two arms."""
+    """Return the best arm if it is identified, else a draw from the best mixture of two arms."""
     state, regression, arms = agent.state, agent.state.regression, agent.table.features[context]
     state.step[()] += 1
     step = state.step.item()
@@ -178,7 +178,7 @@ register(AOIDSAgent, act)
 
 @dataclass(frozen=True)
 class AOIDS(TablePolicy):
-    """AO-IDS: mix two arms so that regret² / information is least, information measured against near alternatives.
+    """AO-IDS: mix two arms so that regret² / information is least, with information about near alternatives.
 
     While the best arm of the context is not identified (SOLID's test), each arm a has an optimistic regret
     R(a) = max_b (φ_bᵀθ-hat + √γ ‖φ_b‖_{V^-1}) - φ_aᵀθ-hat and an information
@@ -186,17 +186,18 @@ class AOIDS(TablePolicy):
     prefers z to the best arm, and q(z) ∝ exp(-η ‖θ-hat - ν_z‖²_V / (2σ²)). The distribution that minimises
     R(μ)² / I(μ) has two arms; it is found exactly among all pairs of arms.
 
-    One context is as published, but for three conventions of this project: the thresholds β_t, γ_s are SOLID's, without
-    numerical constants; rewards of exploiting rounds are used too (the paper's analysis throws them away); η is fixed.
+    One context is as published, except for three conventions of this project: the thresholds β_t, γ_s are SOLID's,
+    without numerical constants; rewards of exploiting rounds are used too (the paper's analysis discards them); η is
+    fixed.
 
-    Several contexts (this project's variant, no theorem): the rule is applied in the context that came, R over its own
+    Several contexts (this project's variant, no theorem): the rule is applied in the current context, R over its own
     arms, while z runs over the suboptimal pairs of *all* contexts, so that an arm is worth pulling for what it
-    tells about another context. The test is in the context that came, as SOLID's.
+    reveals about another context. The test is in the current context, as SOLID's.
 
     With P pairs and A arms a step takes O(A d²) when it exploits and O(P d (A + d)) when it explores.
 
     Args:
-        learning_rate: η of the weights q; 0 weighs all alternatives alike, a large one only the closest counts.
+        learning_rate: η of the weights q; 0 weighs all alternatives equally, a large η only the closest.
         ridge: ν > 0, the regulariser of the estimate.
 
     Example:

@@ -13,14 +13,14 @@ from solid_bandits._internal.compiling import jit_allocating
 from solid_bandits._internal.types import Floats
 
 NEGLIGIBLE = 1e-9
-"""Relative size of a coordinate, in units of its column's largest, below which no new direction is seen in it."""
+"""Size of a coordinate, relative to its column's largest, below which it shows no new direction."""
 TIE = 1e-9
-"""Relative difference below which two entries, or two squared norms, are equal: the first arm wins."""
+"""Relative difference below which two entries, or two squared norms, count as equal, so that the first arm wins."""
 
 
 @jit_allocating
 def use_a_basis(rows: Floats, counts: Floats) -> None:
-    """Replace rows by their coordinates in a basis of rows, whose counts become 1; the other coordinates are 0."""
+    """Replace rows by their coordinates in a basis of rows, whose counts become 1; the other counts are 0."""
     n_rows, dim = rows.shape
     for j in range(dim):
         largest = 0.0
@@ -55,7 +55,7 @@ def use_a_basis(rows: Floats, counts: Floats) -> None:
 
 @jit_allocating
 def approximate_design(rows: Floats, counts: Floats) -> float:
-    """Write how often each arm is pulled into `counts`, zeros at first, and return the sum; `rows` is used up.
+    """Write how often each arm is pulled into `counts`, initially zeros, and return the sum; `rows` is overwritten.
 
     Args:
         rows: features, shape (arms, dim); an arm of zeros is not pulled.

@@ -29,11 +29,11 @@ WARM_UP, SUCCESS, RECOVERY = 0, 1, 2
 
 
 class EndOfOptimismParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     tolerance: float
     spanner: Ints
-    """Arms pulled in turn in the warm-up."""
+    """Arms pulled in turn during the warm-up."""
 
 
 class EndOfOptimismState(NamedTuple):
@@ -41,7 +41,7 @@ class EndOfOptimismState(NamedTuple):
 
     regression: TableRegression
     allocation: Allocation
-    """Solved once, at the end of the warm-up."""
+    """The allocation, solved once at the end of the warm-up."""
     phase: Ints
     """WARM_UP, SUCCESS or RECOVERY, shape ()."""
     step: Ints
@@ -51,9 +51,9 @@ class EndOfOptimismState(NamedTuple):
     first_means: Floats
     """φ(a)ᵀθ-hat at the end of the warm-up, shape (arms,)."""
     leeway: Floats
-    """How far the estimates may move from them, shape ()."""
+    """Largest allowed change of the estimates since then, shape ()."""
     recovery: Tally
-    """Rewards since the recovery began: it starts from nothing."""
+    """Rewards since the recovery began, which starts from nothing."""
 
 
 class EndOfOptimismAgent(NamedTuple):
@@ -67,15 +67,16 @@ class EndOfOptimismAgent(NamedTuple):
 
 
 def barycentric_spanner(features: Floats) -> Ints:
-    """Return arms of which every other is a linear combination with coefficients in [-1, 1] (Awerbuch and Kleinberg 2004).
+    """Return arms of which all others are linear combinations with coefficients in [-1, 1] (Awerbuch and Kleinberg
+    2004).
 
-    Found by exchanging arms while that makes the volume larger; `features` has shape (arms, dim).
+    They are found by exchanging arms as long as that increases the volume; `features` has shape (arms, dim).
     """
     _, singular, right = np.linalg.svd(features, full_matrices=False)
     rank = int((singular > 1e-9 * max(singular[0], 1e-300)).sum())
     if rank == 0:
         return np.zeros(1, dtype=np.int64)
-    # Whitened: the coefficients do not depend on the coordinates, their rounding does.
+    # Whitening does not change the coefficients, but reduces their rounding errors.
     points = features @ (right[:rank].T / singular[:rank])
     chosen: list[int] = []
     rest = points.copy()
@@ -86,7 +87,7 @@ def barycentric_spanner(features: Floats) -> Ints:
     while True:
         coefficients = np.abs(np.linalg.solve(points[chosen].T, points.T))
         place, arm = np.unravel_index(int(coefficients.argmax()), coefficients.shape)
-        # An exchange multiplies the volume by the coefficient, so this ends.
+        # Each exchange multiplies the volume by the coefficient, so this ends.
         if coefficients[place, arm] <= 1 + 1e-6:
             return np.array(chosen, dtype=np.int64)
         chosen[int(place)] = int(arm)
@@ -94,7 +95,7 @@ def barycentric_spanner(features: Floats) -> Ints:
 
 @jit
 def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
-    """End the warm-up: solve the allocation, and note the estimates it is good for."""
+    """End the warm-up: solve the allocation, and record the estimates for which it is valid."""
     setting, state = agent.setting, agent.state
     bring_up_to_date(state.regression, agent.table)
     means, sq_norms = state.regression.tables.means, state.regression.tables.sq_norms
@@ -116,7 +117,7 @@ def commit(agent: EndOfOptimismAgent, log_n: float) -> None:
 
 @jit
 def follow(agent: EndOfOptimismAgent, log_n: float) -> int:
-    """Return the arm that lags most behind its allocation; the best one of the warm-up when all have theirs."""
+    """Return the arm furthest behind its allocation; the best arm of the warm-up when none is."""
     state = agent.state
     # The allocation for information β_n / (2σ²), β_n = σ² (log n + d log log n).
     scale = 0.5 * (log_n + agent.setting.dim * math.log(log_n))
@@ -165,7 +166,7 @@ def act(agent: EndOfOptimismAgent, context: int, out: Floats | None) -> tuple[in
 
 @jit
 def update(agent: EndOfOptimismAgent, context: int, arm: int, reward: float) -> None:
-    """Take in a reward."""
+    """Learn from a reward."""
     state = agent.state
     observe_reward(state.regression, agent.table.features[context, arm], reward, 0)
     if state.phase.item() == RECOVERY:
@@ -181,16 +182,14 @@ class EndOfOptimism(TablePolicy):
     """The first asymptotically optimal strategy for linear bandits: warm up, solve (P) once, follow it; else UCB.
 
     1. Warm-up: each arm of a barycentric spanner ⌈√log n⌉ times.
-    2. Success: solve (P) at the estimates; pull every arm as often as it says, for information
+    2. Success: solve (P) at the estimates; pull every arm as often as the solution says, for information
        (log n + d log log n) / 2, then the arm that looked best, as long as every mean stays within `tolerance` ε_n of
-       what it was, where ε_n = √g_n max_a ‖φ(a)‖_{V^-1} after the warm-up and
-       g_n = σ² (log log n + d log log n).
-    3. Recovery, once an estimate has moved farther: throw the data away and play UCB to the end.
+       its value after the warm-up, where ε_n = √g_n max_a ‖φ(a)‖_{V^-1} and g_n = σ² (log log n + d log log n).
+    3. Recovery, once an estimate has moved farther: discard the data and play UCB to the end.
 
-    As elsewhere in this project f_n and g_n are without numerical constants. It was written to prove a point: the
-    warm-up is so short that the one allocation is often far from the right one. A step takes O(K d)
-    for K arms, plus one solve.
-    One context. Where the horizon is unknown, the current step takes its place.
+    As elsewhere in this project f_n and g_n are without numerical constants. The strategy was written to prove a point:
+    its warm-up is so short that the single allocation is often far from the right one. A step takes O(K d) for K arms,
+    plus one solve. One context. Where the horizon is unknown, the current step takes its place.
 
     Args:
         tolerance: how many ε_n an estimate may move; 2 in the original.
@@ -225,7 +224,7 @@ class EndOfOptimism(TablePolicy):
     ridge: float = parameter(1e-3, above=0)
 
     def check_state(self, agent: EndOfOptimismAgent) -> None:
-        """Refuse a phase that there is not."""
+        """Raise a ValueError for a phase that does not exist."""
         if agent.state.phase.item() > RECOVERY:
             raise ValueError(f"state.phase must be at most {RECOVERY}")
 

@@ -1,4 +1,4 @@
-"""FALCON: inverse gap weighting by predictions that change at the beginning of each epoch only."""
+"""FALCON: inverse gap weighting with predictions that change only at the beginning of each epoch."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from solid_bandits.policies.rivals.inverse_gap import draw_by_gaps, learning_rat
 
 
 class FALCONParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     scale: float
 
@@ -45,7 +45,7 @@ class FALCONAgent(NamedTuple):
 
 @jit
 def begin_epoch(agent: FALCONAgent) -> None:
-    """Predict by all rewards so far from now on; epoch m ends with decision 2^m."""
+    """Start to predict with all rewards so far; epoch m ends with decision 2^m."""
     state, before = agent.state, agent.state.until.item()
     if before == 0:
         state.until[()] = 2
@@ -57,7 +57,7 @@ def begin_epoch(agent: FALCONAgent) -> None:
 
 @jit
 def act(agent: FALCONAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """Draw an arm by its gap; an exploring round is one in which it is not the best one of this epoch."""
+    """Draw an arm by its gap; the round explores if it is not the best arm of this epoch."""
     state = agent.state
     observe_offer(state.regression, arms, available)
     if state.regression.step.item() > state.until.item():
@@ -73,7 +73,7 @@ register(FALCONAgent, act)
 
 @dataclass(frozen=True)
 class FALCON(RegressionPolicy):
-    """SquareCB's rule with θ-hat and γ of the beginning of the epoch; epoch m ends with decision 2^m.
+    """SquareCB's rule with θ-hat and γ from the beginning of the epoch; epoch m ends with decision 2^m.
 
     In epoch m, γ = scale · √(K τ / R), τ = 2^(m-1) the decisions before it and R = σ² (log(det V / det νI) +
     log(1 + τ)) at its beginning; in the first, all arms are equally likely. This is the algorithm with the linear
@@ -83,7 +83,7 @@ class FALCON(RegressionPolicy):
     probability, known exactly. A decision takes O(K d), a reward O(d²).
 
     Args:
-        scale: multiplies γ; the larger, the greedier. The default is the best of a study (studies/positive).
+        scale: factor on γ; the larger, the greedier. The default is the best of a study (studies/positive).
         ridge: `evidence`, ν from the rewards (`estimation.evidence`); or ν > 0, the regulariser of the estimate.
 
     Example:
@@ -111,7 +111,7 @@ class FALCON(RegressionPolicy):
     ridge: float | str = parameter(EVIDENCE, above=0, word=EVIDENCE)
 
     def carry(self, state: Any, change: Change) -> FALCONState:
-        """Return the state after a change of features: predictions of the epoch are by all rewards until now."""
+        """Return the state after a change of features; predictions of the epoch then use all rewards so far."""
         regression = change.regression(state.regression)
         theta = np.zeros_like(regression.work.theta)
         if state.rate.item() > 0.0:

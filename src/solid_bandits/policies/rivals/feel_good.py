@@ -1,4 +1,4 @@
-"""Feel-good Thompson sampling: models drawn from a posterior that favours those under which the best arm is good."""
+"""Feel-good Thompson sampling: models drawn from a posterior that favours models with a good best arm."""
 
 import math
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from solid_bandits.policies.regression_policy import DrawingState, RegressionPol
 
 
 class FeelGoodTSParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     feel_good: float
     smoothed: bool
@@ -38,7 +38,7 @@ class FeelGoodTSParams(NamedTuple):
 
 
 class FeelGoodTSWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing is carried over in it."""
 
     model: Floats
     """θ', shape (dim,)."""
@@ -55,7 +55,7 @@ class FeelGoodTSAgent(NamedTuple):
 
 @jit
 def tilt_of(agent: FeelGoodTSAgent) -> float:
-    """Return Λ = λ (t - 1), λ = `feel_good` / (σ √n): what the best arm's mean is multiplied by in the log-posterior."""
+    """Return Λ = λ (t - 1) with λ = `feel_good` / (σ √n): the factor on the best arm's mean in the log-posterior."""
     step = agent.state.regression.step.item()
     horizon = agent.setting.horizon if agent.setting.horizon > 0 else step
     return (
@@ -79,7 +79,7 @@ def write_shift(estimator: Estimator, features: Floats, by: float, shift: Floats
 def write_components(
     agent: FeelGoodTSAgent, arms: Floats, available: Bools, tilt: float, shifts: Floats, weights: Floats
 ) -> None:
-    """Write, for each arm, Λσ² V^-1 φ and the weight exp(Λ φᵀθ-hat + Λ²σ² ‖φ‖²_{V^-1} / 2) over the sum of all."""
+    """Write, for each arm, Λσ² V^-1 φ and the weight exp(Λ φᵀθ-hat + Λ²σ² ‖φ‖²_{V^-1} / 2), normalised to sum 1."""
     regression = agent.state.regression
     deviation, theta = noise_deviation(regression), regression.work.theta
     variance = deviation * deviation
@@ -99,7 +99,7 @@ def write_components(
 
 @jit
 def is_kept(agent: FeelGoodTSAgent, arms: Floats, available: Bools, tilt: float, best: int) -> bool:
-    """Return whether a model of the smoothed posterior is one of the exact: with chance exp(Λ max) / Σ_a exp(Λ φ_aᵀθ')."""
+    """Decide by rejection, with chance exp(Λ max) / Σ_a exp(Λ φ_aᵀθ'), whether a smoothed model is an exact one."""
     model = agent.work.model
     top, total = dot(arms[best], model), 0.0
     for arm in range(arms.shape[0]):
@@ -112,7 +112,7 @@ def is_kept(agent: FeelGoodTSAgent, arms: Floats, available: Bools, tilt: float,
 def choose_of_two(
     agent: FeelGoodTSAgent, arms: Floats, available: Bools, tilt: float, best: int, out: Floats | None
 ) -> int:
-    """Of two arms only the difference is drawn, which is all that counts: its probability is known exactly."""
+    """Draw only the difference of two arms, which decides between them, so that the probability is known exactly."""
     regression, rng = agent.state.regression, agent.state.rng
     shifts, weights = np.zeros(arms.shape), np.empty(arms.shape[0])
     write_components(agent, arms, available, tilt, shifts, weights)
@@ -145,7 +145,7 @@ def choose_of_two(
 def choose_by_models(
     agent: FeelGoodTSAgent, arms: Floats, available: Bools, tilt: float, out: Floats | None
 ) -> int:
-    """Return the best arm of a model; where models vote, that of one of them, drawn uniformly."""
+    """Return the best arm of a model or, if models vote, that of one of them, drawn uniformly."""
     params, regression, rng, model = agent.params, agent.state.regression, agent.state.rng, agent.work.model
     shifts, weights = np.zeros(arms.shape), np.empty(arms.shape[0])
     write_components(agent, arms, available, tilt, shifts, weights)
@@ -172,7 +172,7 @@ def choose_by_models(
 
 @jit
 def act(agent: FeelGoodTSAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """Return argmax_a φᵀθ' for the drawn θ'; an exploring round is one in which this is not the greedy arm."""
+    """Return argmax_a φᵀθ' for the drawn θ'; the round explores if this is not the greedy arm."""
     regression = agent.state.regression
     observe_offer(regression, arms, available)
     best = best_estimated(regression, arms, available)
@@ -196,18 +196,19 @@ class FeelGoodTS(RegressionPolicy):
     the density N(θ-hat, σ² V^-1) exp(Λ max_a φ(a)ᵀθ'). Smoothed, the maximum is (1/Λ) log Σ_a exp(Λ φ(a)ᵀθ'), and this
     is a mixture in closed form: N(θ-hat + Λσ² V^-1 φ(a), σ² V^-1) with weights in proportion to
     exp(Λ φ(a)ᵀθ-hat + Λ²σ² ‖φ(a)‖²_{V^-1} / 2). The exact density is drawn from by rejection from the smoothed one,
-    with 1/K at least as the chance to be kept. λ = `feel_good` / (σ √n), n the horizon or, unknown, t. The theorems'
-    cap on the maximum, min(b, ·), is left out. If σ is unknown, Λ takes its estimate, and draws around the means are
-    Student, as in LinTS.
+    with a chance of at least 1/K to be kept. λ = `feel_good` / (σ √n) with the horizon n or, if unknown, t. The
+    theorems' cap on the maximum, min(b, ·), is left out. If σ is unknown, Λ uses its estimate, and draws around the
+    means are Student, as in LinTS.
 
     With two arms, smoothed, the probability is exact; with more it is known from votes. A decision takes O(K d²) for K
     arms, and O(d² + K d) more for each model; a reward O(d²).
 
     Args:
         feel_good: λ σ √n >= 0; 0 is LinTS. The default is the best of a study (studies/positive).
-        smoothed: whether the maximum is a smooth one.
+        smoothed: whether the maximum is replaced by a smooth one.
         ridge: ν > 0, the regulariser of the estimate; or `evidence`, ν from the rewards (`estimation.evidence`).
-        votes: 0 draws one model. M > 0 draws M and pulls an arm drawn from their votes, whose probability is known.
+        votes: 0 draws one model. M > 0 draws M models and pulls an arm drawn from their votes, whose probability is
+            known.
             `Agent(..., probabilities=True)` sets it.
 
     Example:
@@ -247,7 +248,7 @@ class FeelGoodTS(RegressionPolicy):
     votes: int = parameter(0, least=0, most=10**6)
 
     def with_probabilities(self) -> "FeelGoodTS":
-        """Return the same policy, its arms drawn so that their probabilities are known."""
+        """Return the same policy with arms drawn so that their probabilities are known."""
         return self if self.votes else replace(self, votes=VOTES)
 
     def start(self, setting: Setting, rng: Words) -> FeelGoodTSAgent:

@@ -12,9 +12,9 @@ from solid_bandits.estimation.regression import log_det_ratio, noise_deviation, 
 
 @jit
 def learning_rate(regression: Any, count: int) -> float:
-    """Return √(n / R), R = σ² (log(det V / det νI) + log(1 + n)): what n squared errors of the predictions sum to.
+    """Return √(n / R) with R = σ² (log(det V / det νI) + log(1 + n)), the sum of n squared errors of the predictions.
 
-    γ / √K of the theorems, without numerical constants; in units of 1 / reward.
+    It is γ / √K of the theorems, without numerical constants, in units of 1 / reward.
     """
     root = math.sqrt(log_det_ratio(regression) + math.log(1.0 + count))
     return math.sqrt(count) / (noise_deviation(regression) * root)
@@ -31,7 +31,7 @@ def draw_by_gaps(
     rng: Words,
     out: Floats | None,
 ) -> int:
-    """Draw an arm by its gap under θ, γ being √K `rate`; its distribution goes to `out`, if asked for."""
+    """Draw an arm by its gap under θ, with γ = √K `rate`; its distribution goes to `out`, if asked for."""
     offered = count_available(available)
     weight = math.sqrt(offered) * rate
     top = value(regression, arms[best], theta)

@@ -1,4 +1,4 @@
-"""LinIMED-1, -2 and -3: the arm of the least index, which is what is known against an arm beside what is not known."""
+"""LinIMED-1, -2 and -3: the arm of the least index, which weighs the evidence against an arm and its uncertainty."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from solid_bandits.policies.rivals.radius import RadiusParams, RadiusPolicy, squ
 
 
 class LinIMEDParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     radius: RadiusParams
     form: int
@@ -35,7 +35,7 @@ class LinIMEDAgent(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """The largest and the least of mean + spread · norm over the arms, and the greedy arm."""
+    """The largest and the smallest of mean + spread · norm over the arms, and the greedy arm."""
 
     leader: int
     highest: float
@@ -45,7 +45,7 @@ class Levels(NamedTuple):
 
 @jit
 def find_levels(regression: Any, arms: Floats, available: Bools, spread: float) -> Levels:
-    """Find who leads by mean + spread · norm; of arms that differ by rounding alone the first one."""
+    """Find the leader by mean + spread · norm; among arms that differ only by rounding, the first."""
     work = regression.work.arms
     leader = greedy = -1
     highest = largest_mean = -np.inf
@@ -68,7 +68,7 @@ def find_levels(regression: Any, arms: Floats, available: Bools, spread: float) 
 
 @jit
 def cap_of(agent: LinIMEDAgent, levels: Levels) -> float:
-    """What the leader's index is at most."""
+    """Return the upper limit of the leader's index."""
     params, setting = agent.params, agent.setting
     if params.form == 2:
         horizon = setting.horizon if setting.horizon > 0 else agent.state.regression.step.item()
@@ -81,7 +81,7 @@ def cap_of(agent: LinIMEDAgent, levels: Levels) -> float:
 
 @jit
 def act(agent: LinIMEDAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """Pull the arm of the least index; an exploring round is one in which it is not the greedy arm."""
+    """Pull the arm of the least index; the round explores if it is not the greedy arm."""
     regression = agent.state.regression
     observe_offer(regression, arms, available)
     width = squared_radius(agent.params.radius, regression)
@@ -115,18 +115,18 @@ register(LinIMEDAgent, act, certain=True)
 class LinIMED(RadiusPolicy):
     """Pull argmin_a of the index Δ(a)² / (β_t ‖φ(a)‖²_{V^-1}) - log(β_t ‖φ(a)‖²_{V^-1}); nothing is drawn.
 
-    Δ(a) is the estimated gap to the greedy arm, whose own index differs between the forms: 1 treats it as the others;
-    2 lets it be at most log n (rewards are then to be of size 1: its choices change with their unit); in 3 gaps are
-    those of upper confidence bounds, mean + √β_t ‖φ‖_{V^-1}, and the index of the arm with the largest bound is at most
+    Δ(a) is the estimated gap to the greedy arm, whose own index differs between the forms: 1 treats it like the others;
+    2 limits it to log n (rewards should then be of size 1: its choices change with their unit); in 3 gaps are those of
+    upper confidence bounds, mean + √β_t ‖φ‖_{V^-1}, and the index of the arm with the largest bound is at most
     log(C / max Δ²). Regret Õ(d^{3/2} √n) for form 1 and Õ(d√n) for forms 2 and 3, with radius `theorem`.
     A decision takes O(K d²) for K arms, a reward O(d²).
 
     Args:
         form: 1, 2 or 3.
-        cap: C >= 1 of form 3; the paper's experiments have 30.
+        cap: C >= 1 of form 3; the paper's experiments use 30.
         radius: `plain`, √β_t = σ √(log(det V / det νI) + 2 log(1/δ)); or `theorem`, the same + √ν B, which needs σ and
             a bound on ‖θ*‖.
-        scale: multiplies √β_t; None is 0.25 with the radius `plain`, 1 with `theorem`.
+        scale: factor on √β_t; None is 0.25 with the radius `plain`, 1 with `theorem`.
         delta: δ; None is 1/(t + 1).
         ridge: `evidence`, ν from the rewards (`estimation.evidence`), not with the theorem's radius; or ν > 0. None is
             `evidence` with the radius `plain`, 1 with `theorem`.

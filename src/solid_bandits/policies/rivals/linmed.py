@@ -28,7 +28,7 @@ from solid_bandits.policies.rivals.radius import RadiusParams, RadiusPolicy, squ
 
 
 class LinMEDParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     radius: RadiusParams
     empirical: float
@@ -81,7 +81,7 @@ def share_out(agent: LinMEDAgent, arms: Floats, available: Bools, best: int, out
     """Write the probability of each arm."""
     params, regression, offered = agent.params, agent.state.regression, count_available(available)
     write_likelihoods(agent, arms, available, best, out)
-    # Where each arm has coefficients of its own, its features stand in their place, after the number of its block.
+    # If each arm has its own coefficients, its features stand in its block, after the block number.
     rows, counts = np.zeros((arms.shape[0], regression.work.theta.shape[0])), np.zeros(arms.shape[0])
     skipped = 1 if agent.setting.blocks > 0 else 0
     for arm in range(arms.shape[0]):
@@ -119,7 +119,7 @@ def draw_arm(agent: LinMEDAgent, arms: Floats, available: Bools, best: int, out:
 
 @jit
 def act(agent: LinMEDAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """Draw an arm; an exploring round is one in which it is not the greedy one."""
+    """Draw an arm; the round explores if it is not the greedy one."""
     regression = agent.state.regression
     observe_offer(regression, arms, available)
     best = best_estimated(regression, arms, available)
@@ -136,19 +136,19 @@ class LinMED(RadiusPolicy):
 
     Δ(a) = (φ* - φ(a))ᵀθ-hat is the estimated gap to the greedy arm φ*. q = α_emp on the greedy arm + α_opt times an
     approximately optimal design over the arms √f φ (`rivals.design`) + the rest spread evenly. Arms, and with them the
-    design, may be others in each decision. Every available arm has a positive probability (below 1e-308 it is 0); for
-    logs that are to answer for other policies without a floor, take `scale=1` (docs/rivals.md).
+    design, may differ in each decision. Every available arm has a positive probability (below 1e-308 it is 0); for logs
+    that will be used to evaluate other policies without a floor, use `scale=1` (docs/rivals.md).
 
     With radius `theorem` it is the algorithm of the theorem, regret Õ(d√n): while an arm has ‖φ‖²_{V^-1} > 1, the
-    first one has half of the probability. The paper's experiments leave that out, and so does `plain`.
+    first such arm has half of the probability. The paper's experiments leave that out, and so does `plain`.
     A decision takes O(K d²) for K arms, a reward O(d²).
 
     Args:
-        empirical: α_emp in [0, 1]; the paper's experiments have 0.5, 0.9 and 0.99.
-        design: α_opt in [0, 1], there 0.25, 0.05 and 0.005; the two sum to less than 1.
+        empirical: α_emp in [0, 1]; the paper's experiments use 0.5, 0.9 and 0.99.
+        design: α_opt in [0, 1]; there 0.25, 0.05 and 0.005. The two sum to less than 1.
         radius: `plain`, √β_t = σ √(log(det V / det νI) + 2 log(1/δ)); or `theorem`, the same + √ν B, which needs σ and
             a bound on ‖θ*‖.
-        scale: multiplies √β_t; None is 0.25 with the radius `plain`, 1 with `theorem`.
+        scale: factor on √β_t; None is 0.25 with the radius `plain`, 1 with `theorem`.
         delta: δ; None is 1/(t + 1).
         ridge: `evidence`, ν from the rewards (`estimation.evidence`), not with the theorem's radius; or ν > 0. None is
             `evidence` with the radius `plain`, 1 with `theorem`.

@@ -22,7 +22,7 @@ from solid_bandits.policies.thresholds import exploitation_threshold
 
 
 class OAMParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     epsilon: float
     resolve_every: int
@@ -69,12 +69,12 @@ def optimistic_arm(agent: OAMAgent, context: int, step: int) -> int:
 
 @jit
 def explore(agent: OAMAgent, context: int, step: int, least_gap: float, threshold: float) -> int:
-    """Match the allocation; LinUCB where this context has had its share, the rarest arm where it is too rare."""
+    """Match the allocation; LinUCB if this context has had its share, the rarest arm if it is too rare."""
     params, setting, state = agent.params, agent.setting, agent.state
     state.explored[()] += 1
     estimated = state.regression.tables.means
     pulls, means = state.pulls[context], estimated[context]
-    # Every `resolve_every` exploring rounds, and as long as there is no solution to follow.
+    # Solve (P) every `resolve_every` exploring rounds, and in each round as long as there is no solution to follow.
     if (
         state.explored.item() % params.resolve_every == 0
         or state.explored.item() == 1
@@ -93,11 +93,11 @@ def explore(agent: OAMAgent, context: int, step: int, least_gap: float, threshol
         if least_gap > 0.0:
             most = threshold / (least_gap * least_gap)
             wanted = most if arm == best else min(wanted, most)
-        # T often equals its bound but for rounding, which is not to decide between arms.
+        # T often equals its bound up to rounding, which must not decide between arms.
         if wanted > 0.0 and pulls[arm] / wanted < (1.0 - TIE) * least:
             matched, least = arm, pulls[arm] / wanted
     if least_gap == 0.0:
-        # All estimates tie: (P) has no solution, and the last one is of other estimates.
+        # All estimates tie: (P) has no solution, and the last one belongs to other estimates.
         return rarest
     if least >= 1.0:
         return optimistic_arm(agent, context, step)
@@ -137,15 +137,15 @@ class OAM(TablePolicy):
     - else if N(b2) <= ε s, forced exploration: b2;
     - else b1.
 
-    As in the paper under study β_t = σ² (log t + d log log n) stands in the place of Hao et al.'s f_n, in the test and
-    in T. With ε = 0 forced exploration pulls every arm of a context once. Where all estimates tie, (P) has no
-    solution, and the rarest arm is pulled.
+    As in the paper under study β_t = σ² (log t + d log log n) replaces Hao et al.'s f_n, in the test and in T. With ε =
+    0 forced exploration pulls every arm of a context once. Where all estimates tie, (P) has no solution, and the rarest
+    arm is pulled.
 
     A step takes O(P d) for P pairs when it exploits; a solve takes a few Newton steps of O(P³), and memory is O(P²).
 
     Args:
         epsilon: ε >= 0 of forced exploration; the theory needs ε > 0, the paper's toy runs best with 0.
-        resolve_every: exploring rounds between solutions of (P); the paper takes 100 on its random problems.
+        resolve_every: number of exploring rounds between solutions of (P); the paper uses 100 on its random problems.
         ridge: ν > 0, the regulariser of the estimate.
 
     Example:
@@ -159,7 +159,8 @@ class OAM(TablePolicy):
     Reference: Hao, Lattimore and Szepesvári (2020), "Adaptive exploration in linear contextual bandit", Algorithm 1.
     """
 
-    # The paper re-solves every 100 rounds on all but the toy; compiled, every round is affordable.
+    # The paper re-solves every 100 rounds on all problems but the toy; compiled, re-solving in every round is
+    # affordable.
     facts = Facts(
         name="oam",
         label="OAM",
@@ -176,7 +177,7 @@ class OAM(TablePolicy):
     ridge: float = parameter(1.0, above=0)
 
     def microseconds(self, pairs: int, dim: int) -> float:
-        """Return the allocation is most of it, and need not be solved in every round."""
+        """Estimate the time of a step, of which the allocation is most; it need not be solved in every round."""
         return super().microseconds(pairs, dim) / min(self.resolve_every, 10)
 
     def start(self, setting: Setting, table: Table, rng: Words) -> OAMAgent:

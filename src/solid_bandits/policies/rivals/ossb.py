@@ -19,7 +19,7 @@ from solid_bandits.policies.facts import Facts
 
 
 class OSSBParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     epsilon: float
     gamma: float
@@ -35,7 +35,7 @@ class OSSBState(NamedTuple):
     step: Ints
     """t: decisions made, shape ()."""
     explored: Ints
-    """s: rounds that did not exploit, shape ()."""
+    """s: number of rounds that did not exploit, shape ()."""
     pulls: Ints
     """N, shape (arms,)."""
 
@@ -52,7 +52,9 @@ class OSSBAgent(NamedTuple):
 
 @jit
 def act(agent: OSSBAgent, context: int, out: Floats | None) -> tuple[int, bool]:
-    """Return the greedy arm if every arm has its (1 + γ) c log t pulls; else the rarest arm, or the one that lags most."""
+    """Return the greedy arm if every arm has its (1 + γ) c log t pulls; else the rarest arm, or the one furthest
+    behind.
+    """
     params, state, estimated = agent.params, agent.state, agent.state.regression.tables.means
     state.step[()] += 1
     step = state.step.item()
@@ -90,20 +92,20 @@ register(OSSBAgent, act, certain=True)
 
 @dataclass(frozen=True)
 class OSSB(TablePolicy):
-    """OSSB: exploit when every arm has been pulled as often as the lower bound says; otherwise make up for it.
+    """OSSB: exploit when every arm has been pulled as often as the lower bound says; otherwise catch up.
 
     With c(θ-hat) the solution of (P) at the estimates (pulls per unit of log t): exploit if N(a) >= (1 + γ) c(a) log t
     for every suboptimal arm. Otherwise s += 1; if the rarest arm has at most ε s pulls it is pulled ("estimation"),
-    else the arm with the least N(a) / c(a) ("exploration"). The test counts pulls and knows no confidence set,
-    so wrong estimates are put right by ε alone: with ε = 0 the policy may stay wrong.
+    else the arm with the least N(a) / c(a) ("exploration"). The test counts pulls and uses no confidence set, so only ε
+    corrects wrong estimates: with ε = 0 the policy may stay wrong.
 
     c is needed in every round, for the test: a step takes O(K d) for K arms and a solve, a few Newton steps
     of O(K³). One context.
 
     Args:
-        epsilon: ε >= 0, the share of the exploring rounds that every arm gets at least.
+        epsilon: ε >= 0, the least share of the exploring rounds that every arm gets.
         gamma: γ >= 0, the margin of the test. The theorem needs ε, γ > 0, and the constant 1 + γ is lost.
-        resolve_every: rounds between solutions of (P).
+        resolve_every: number of rounds between solutions of (P).
         ridge: ν > 0, the regulariser of the estimate.
 
     Example:

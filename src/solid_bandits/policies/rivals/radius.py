@@ -1,4 +1,4 @@
-"""β_t, the squared radius of the confidence ellipsoid, as policies of minimum empirical divergence use it."""
+"""β_t, the squared radius of the confidence ellipsoid, for policies of minimum empirical divergence."""
 
 import math
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from solid_bandits.policies.linucb import settled
 from solid_bandits.policies.regression_policy import RegressionPolicy
 
 USUAL: dict[str, tuple[float, float | str]] = {"plain": (0.25, EVIDENCE), "theorem": (1.0, 1.0)}
-"""Radius -> scale and ridge where they are None; those of `plain` were chosen in a study (studies/positive)."""
+"""Radius -> default scale and ridge; those of `plain` were chosen in a study (studies/positive)."""
 
 
 class RadiusParams(NamedTuple):
-    """The chosen parameters of the radius as compiled code takes them."""
+    """The chosen parameters of the radius in compiled form."""
 
     scale: float
     delta: float
-    """δ, or 0 where it is 1/(t + 1)."""
+    """δ, or 0 for 1/(t + 1)."""
     bias: float
     """√ν B of the theorem; 0 where it is left out."""
 
 
 @jit
 def squared_radius(params: RadiusParams, regression: Any) -> float:
-    """Return β_t = scale² (σ √(log(det V / det νI) + 2 log(1/δ)) + √ν B)²; where σ is not told, it is the estimate."""
+    """Return β_t = scale² (σ √(log(det V / det νI) + 2 log(1/δ)) + √ν B)²; σ is estimated if it is not told."""
     log_inverse_delta = (
         math.log(1.0 + regression.step.item()) if params.delta == 0.0 else -math.log(params.delta)
     )
@@ -40,16 +40,16 @@ def squared_radius(params: RadiusParams, regression: Any) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class RadiusPolicy(RegressionPolicy):
-    """A policy whose rule has a β_t.
+    """A policy whose rule uses a β_t.
 
     Args:
         radius: `plain`, √β_t = σ √(log(det V / det νI) + 2 log(1/δ)); or `theorem`, the same + √ν B, Theorem 2 of
             Abbasi-Yadkori et al. (2011), which needs σ and a bound on ‖θ*‖.
-        scale: multiplies √β_t; None is 0.25 with the radius `plain`, 1 with `theorem`.
+        scale: factor on √β_t; None is 0.25 with the radius `plain`, 1 with `theorem`.
         delta: δ; None is 1/(t + 1).
-        ridge: ν > 0, the regulariser of the estimate; or `evidence`, ν from the rewards (`estimation.evidence`), not
-            with the theorem's radius, which is about a ν that does not depend on them. None is `evidence` with the
-            radius `plain`, 1 with `theorem`.
+        ridge: ν > 0, the regulariser of the estimate; or `evidence`, ν from the rewards (`estimation.evidence`), which
+            the theorem's radius excludes because its ν must not depend on them. None is `evidence` with the radius
+            `plain`, 1 with `theorem`.
     """
 
     radius: str = parameter("plain", choices=("plain", "theorem"))
@@ -65,11 +65,11 @@ class RadiusPolicy(RegressionPolicy):
             )
 
     def settled(self) -> Self:
-        """Return the same policy with its scale and its ridge as they are where they are None."""
+        """Return the same policy with the defaults of its radius in place of None."""
         return settled(self, USUAL)
 
     def radius_params(self, setting: Setting) -> RadiusParams:
-        """Return the parameters of β_t; an unknown σ or B is refused where the theorem's radius needs them."""
+        """Return the parameters of β_t; raise an error if the theorem's radius needs a σ or B that is unknown."""
         settled, bias = self.settled(), 0.0
         assert settled.scale is not None
         if settled.radius == "theorem":

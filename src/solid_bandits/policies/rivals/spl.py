@@ -20,21 +20,21 @@ from solid_bandits.policies.identification import PastNorms, best_of_rows, is_id
 from solid_bandits.policies.thresholds import exploitation_threshold
 
 LEAST_MIXABILITY = 1e-290
-"""Below this AdaHedge's rate log K / mixability would overflow; it counts as infinite."""
+"""Smallest mixability: below this AdaHedge's rate log K / mixability would overflow, and counts as infinite."""
 
 
 class SPLParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     gap_clip: float
-    """0 stands for the schedule B L / log t."""
+    """Smallest gap; 0 stands for the schedule B L / log t."""
 
 
 class Learners(NamedTuple):
     """One AdaHedge learner per arm that may look optimal."""
 
     gains: Floats
-    """Cumulative gains, less their largest, shape (arms, arms): row i is the learner used while arm i looks best."""
+    """Cumulative gains minus their largest, shape (arms, arms): row i is the learner used while arm i looks best."""
     mixability: Floats
     """Cumulative mixability gap of each learner, shape (arms,): its rate is log K divided by this."""
 
@@ -57,7 +57,7 @@ class SPLState(NamedTuple):
 
 
 class SPLWork(NamedTuple):
-    """Scratch; nothing that a decision depends on is carried in it."""
+    """Scratch; nothing that a decision depends on is carried over in it."""
 
     past: PastNorms
     means: Floats
@@ -125,10 +125,10 @@ def learn(gains: Floats, mixability: float, rates: Floats, gain: Floats) -> floa
 
 @jit
 def best_response(agent: SPLAgent, clip: float) -> None:
-    """From the rates, write the weights w ∝ rates / clipped gap and the optimistic gains against the best response.
+    """Write the weights w ∝ rates / clipped gap and the optimistic gains against the best response to them.
 
     The response is the closest alternative θ' under Σ_k w_k φ_k φ_kᵀ; gain_k = (|φ_kᵀ(θ-hat - θ')| + c_k)² / (2σ² Δ_k),
-    c_k = σ √(2 log s / N_k): what the arm would tell at the end of its own confidence interval farthest from θ'.
+    c_k = σ √(2 log s / N_k): what the arm would reveal at the end of its own confidence interval farthest from θ'.
     """
     columns, state, work = agent.table.columns, agent.state, agent.work
     means = work.means
@@ -136,7 +136,7 @@ def best_response(agent: SPLAgent, clip: float) -> None:
     n_arms = means.shape[1]
     for k in range(n_arms):
         work.weights[k] = work.rates[k] / max(means[0, best] - means[0, k], clip)
-    total = 0.0  # in a loop of its own, so that the order of the sum does not depend on where arrays lie
+    total = 0.0  # in its own loop, so that the order of the sum does not depend on where arrays are in memory
     for k in range(n_arms):
         total += work.weights[k]
     for k in range(n_arms):
@@ -161,7 +161,7 @@ def best_response(agent: SPLAgent, clip: float) -> None:
 
 @jit
 def explore(agent: SPLAgent, step: int) -> int:
-    """One round of the game between rates and alternatives, then the arm that lags most behind Σ w.
+    """Play one round of the game between rates and alternatives; return the arm furthest behind Σ w.
 
     θ-hat is in `regression.work.theta`.
     """
@@ -191,7 +191,7 @@ def explore(agent: SPLAgent, step: int) -> int:
 
 @jit
 def act(agent: SPLAgent, context: int, out: Floats | None) -> tuple[int, bool]:
-    """Return every arm once; then the best arm where it is identified, else the arm that the tracked rates ask for."""
+    """Pull every arm once; then the best arm if it is identified, else the arm that the tracked rates call for."""
     state, work = agent.state, agent.work
     state.step[()] += 1
     step = state.step.item()
@@ -222,7 +222,7 @@ class SPL(TablePolicy):
     A step takes O(K d²) for K arms when it exploits and O(K d² + d³) when it explores. One context.
 
     Args:
-        gap_clip: gaps below this count as this large; None is B L / log t.
+        gap_clip: gaps below this are raised to it; None is B L / log t.
         ridge: ν > 0, the regulariser of the estimate.
 
     Example:
@@ -254,7 +254,7 @@ class SPL(TablePolicy):
     ridge: float = parameter(1.0, above=0)
 
     def check_state(self, agent: SPLAgent) -> None:
-        """Refuse gains that are not less their largest, and more exploring pulls than there were rounds."""
+        """Raise a ValueError for gains not relative to their largest, or for more exploring pulls than rounds."""
         state = agent.state
         if (state.learners.gains.max(axis=1) != 0).any():
             raise ValueError("state.learners.gains must be <= 0, 0 for the leader of each row")

@@ -1,4 +1,4 @@
-"""SquareCB: inverse gap weighting by the predictions of a regression that learns from every reward."""
+"""SquareCB: inverse gap weighting with the predictions of a regression that learns from every reward."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from solid_bandits.policies.rivals.inverse_gap import draw_by_gaps, learning_rat
 
 
 class SquareCBParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     scale: float
 
@@ -30,7 +30,7 @@ class SquareCBAgent(NamedTuple):
 
 @jit
 def act(agent: SquareCBAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """Draw an arm by its gap; an exploring round is one in which it is not the greedy one."""
+    """Draw an arm by its gap; the round explores if it is not the greedy one."""
     regression = agent.state.regression
     observe_offer(regression, arms, available)
     best = best_estimated(regression, arms, available)
@@ -46,13 +46,13 @@ register(SquareCBAgent, act)
 class SquareCB(RegressionPolicy):
     """Draw arm a with probability 1 / (K + γ_t Δ(a)), Δ(a) = (φ* - φ(a))ᵀθ-hat, and the greedy arm φ* otherwise.
 
-    K arms are on offer. γ_t = scale · √(K t / R_t), R_t = σ² (log(det V / det νI) + log(1 + t)): of the theorem, regret
-    O(√(K n R_n)), without its numerical constants, and with the number of decisions until now for the horizon. Its R_n
-    is a bound on the squared errors of predictions; ridge regression, which predicts here, has one of this order. Every
-    available arm has a positive probability, known exactly. A decision takes O(d² + K d), a reward O(d²).
+    K arms are on offer. γ_t = scale · √(K t / R_t), R_t = σ² (log(det V / det νI) + log(1 + t)): that of the theorem,
+    regret O(√(K n R_n)), without its numerical constants, and with the number of decisions so far in place of the
+    horizon. Its R_n bounds the squared errors of predictions; ridge regression, which predicts here, has one of this
+    order. Every available arm has a positive probability, known exactly. A decision takes O(d² + K d), a reward O(d²).
 
     Args:
-        scale: multiplies γ_t; the larger, the greedier. The default is the best of a study (studies/positive).
+        scale: factor on γ_t; the larger, the greedier. The default is the best of a study (studies/positive).
         ridge: `evidence`, ν from the rewards (`estimation.evidence`); or ν > 0, the regulariser of the estimate.
 
     Example:

@@ -1,4 +1,4 @@
-"""UCB1: the largest upper confidence bound, arm by arm; it does not know that the arms share a θ. One context."""
+"""UCB1: the largest upper confidence bound, arm by arm, ignoring that the arms share a θ. One context."""
 
 import math
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from solid_bandits.policies.facts import Facts
 
 
 class Tally(NamedTuple):
-    """Rewards of each arm on its own."""
+    """Separate reward statistics of each arm."""
 
     pulls: Ints
-    """How often each arm was chosen, shape (arms,)."""
+    """Number of times each arm was chosen, shape (arms,)."""
     rewards: Ints
-    """How many of its rewards have come, shape (arms,); fewer than pulls where rewards come late."""
+    """Number of rewards of each arm so far, shape (arms,); less than pulls if rewards come late."""
     sums: Floats
-    """Their sum, shape (arms,)."""
+    """Sum of the rewards of each arm, shape (arms,)."""
 
 
 class UCB1Params(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     scale: float
 
@@ -49,13 +49,13 @@ class UCB1Agent(NamedTuple):
 
 
 def make_tally(n_arms: int) -> Tally:
-    """No pulls yet."""
+    """Return a tally without pulls."""
     return Tally(np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms))
 
 
 @jit
 def upper_arm(tally: Tally, width: float) -> int:
-    """Return argmax_a mean + width / √N; an arm without a reward comes first, the one chosen least before the others."""
+    """Return argmax_a mean + width / √N; arms without a reward come first, the least chosen one before the others."""
     best = 0
     largest = -np.inf
     fewest = -1
@@ -84,7 +84,7 @@ def leader(tally: Tally) -> int:
 
 @jit
 def act(agent: UCB1Agent, context: int, out: Floats | None) -> tuple[int, bool]:
-    """Return the arm with the largest bound; an exploring round is one in which it is not the leader."""
+    """Return the arm with the largest bound; the round explores if it is not the leader."""
     state = agent.state
     state.step[()] += 1
     width = agent.params.scale * agent.setting.noise_std * math.sqrt(2.0 * math.log(state.step.item()))
@@ -96,7 +96,7 @@ def act(agent: UCB1Agent, context: int, out: Floats | None) -> tuple[int, bool]:
 
 @jit
 def update(agent: UCB1Agent, context: int, arm: int, reward: float) -> None:
-    """Take in a reward."""
+    """Learn from a reward."""
     agent.state.tally.rewards[arm] += 1
     agent.state.tally.sums[arm] += reward
 
@@ -108,10 +108,10 @@ register(UCB1Agent, act, update, certain=True)
 class UCB1(TablePolicy):
     """Pull argmax_a mean(a) + scale σ √(2 log t / N(a)). A step takes O(K) for K arms. One context.
 
-    Features are not used, so this is what structure is worth: with K arms in R^d, d < K, it pays for each arm anew.
+    Features are not used, which shows what structure is worth: with K arms in R^d, d < K, UCB1 pays for each arm anew.
 
     Args:
-        scale: multiplies the width. 1 is the width of noise with standard deviation σ; Auer et al. take 2 (rewards in
+        scale: factor on the width. 1 is the width for noise with standard deviation σ; Auer et al. use 2 (rewards in
             [0, 1] have σ <= 1/2, and their width is √(2 log t / N)).
 
     Example:

@@ -1,5 +1,5 @@
 """SOLID: asymptotic Optimal Linear prImal Dual, the algorithm of the paper.
 
-`algorithm` is Algorithm 1, line by line; what the paper's ablations swap, and what only its theorems need, is a
-component with a file of its own.
+`algorithm` is Algorithm 1, line by line. Parts that the paper's ablations exchange, and parts that only its theorems
+need, are components with a file of their own.
 """

@@ -23,7 +23,7 @@ from solid_bandits.policies.solid.projection import best_estimated_arm, project
 from solid_bandits.policies.solid.state import SolidAgent
 
 LEAST_EXPONENT = -745.2
-"""exp rounds to 0 from here on down."""
+"""Exponent at and below which exp rounds to 0."""
 
 
 @jit
@@ -40,7 +40,7 @@ def must_explore(agent: SolidAgent, context: int, step: int) -> bool:
 def act(agent: SolidAgent, context: int, out: Floats | None) -> tuple[int, bool]:
     """Choose an arm in context X_t, and step the solution if the round explores.
 
-    Its distribution is ω_t(X_t, ·) where the round explores, else 1 on the best arm.
+    The arm's distribution is ω_t(X_t, ·) if the round explores, else 1 on the best arm.
     """
     state = agent.state
     # Alg. 1: Receive context X_t ~ ρ
@@ -59,7 +59,7 @@ def act(agent: SolidAgent, context: int, out: Floats | None) -> tuple[int, bool]
         arm = draw(agent.params.drawing, state, context)
         # Alg. 1: Update Solution
         update_solution(agent, step)
-    # Alg. 1: Update ρ-hat_t using X_t; done here and not in `update`: a context is known before its reward.
+    # Alg. 1: Update ρ-hat_t using X_t; done here and not in `update`, because a context is known before its reward.
     state.context_counts[context] += 1
     state.step[()] += 1
     return arm, explores
@@ -67,7 +67,9 @@ def act(agent: SolidAgent, context: int, out: Floats | None) -> tuple[int, bool]
 
 @jit
 def update_solution(agent: SolidAgent, step: int) -> None:
-    """A primal-dual step with the confidence, normalisation and step sizes of now; then the phase stopping test."""
+    """Take a primal-dual step with the current confidence, normalisation and step sizes; then do the phase stopping
+    test.
+    """
     params, state = agent.params, agent.state
     phases, phase = params.phases, state.phase.item()
     bring_up_to_date(state.regression, agent.table)
@@ -91,7 +93,7 @@ def update_solution(agent: SolidAgent, step: int) -> None:
 
 @jit
 def primal_dual_step(agent: SolidAgent, squared_width: float, normaliser: float, scale: float) -> None:
-    """One step on the optimistic Lagrangian h_t(·, ·, z): ascent in ω, descent in λ."""
+    """Take one step on the optimistic Lagrangian h_t(·, ·, z): ascent in ω, descent in λ."""
     params, state = agent.params, agent.state
     # Alg. 1: Compute q_t ∈ ∂h_t(ω_t, λ_t, z_{K_t})
     constraint = optimistic_gradient(state.projected, agent, squared_width, normaliser)
@@ -104,7 +106,7 @@ def primal_dual_step(agent: SolidAgent, squared_width: float, normaliser: float,
 
 @jit
 def gradient_rate(agent: SolidAgent, gradient: Floats, policy_step: float, context: int) -> float:
-    """What q_t(x, ·) / ρ-hat(x) is multiplied with: α^ω ρ-hat(x), or α^ω over its norm, where ρ-hat(x) cancels."""
+    """Return the factor on q_t(x, ·) / ρ-hat(x): α^ω ρ-hat(x), or α^ω over its norm, where ρ-hat(x) cancels."""
     if not agent.params.normalise_gradient:
         return policy_step * agent.state.context_counts[context] / max(agent.state.step.item(), 1)
     norm = math.sqrt(dot(gradient, gradient))
@@ -113,7 +115,7 @@ def gradient_rate(agent: SolidAgent, gradient: Floats, policy_step: float, conte
 
 @jit
 def update_omega(agent: SolidAgent, policy_step: float) -> None:
-    """ω_{t+1}(x,a) ∝ ω_t(x,a) exp(α^ω q_t(x,a)) in every context seen so far; others have no gradient yet."""
+    """Set ω_{t+1}(x,a) ∝ ω_t(x,a) exp(α^ω q_t(x,a)) in every context seen so far; others have no gradient yet."""
     state = agent.state
     n_contexts, n_arms = state.omega.shape
     for context in range(n_contexts):
@@ -129,8 +131,8 @@ def update_omega(agent: SolidAgent, policy_step: float) -> None:
         total = 0.0
         for arm in range(n_arms):
             logits[arm] -= largest
-            # Exact, and spares the slow way in which exp finds that its value is 0. A mere branch would not: the
-            # compiler computes both sides and chooses.
+            # Exact, and avoids the slow path by which exp finds that its value is 0. A mere branch would not: the
+            # compiler computes both sides and selects.
             vanishes = logits[arm] < LEAST_EXPONENT
             omega[arm] = math.exp(0.0 if vanishes else logits[arm])
             if vanishes:
@@ -142,7 +144,7 @@ def update_omega(agent: SolidAgent, policy_step: float) -> None:
 
 @jit
 def update(agent: SolidAgent, context: int, arm: int, reward: float) -> None:
-    """Take in the outcome Y_t."""
+    """Learn from the outcome Y_t."""
     state = agent.state
     # Alg. 1: Update V_t, U_t, θ-hat_t using X_t, A_t, Y_t
     observe_reward(state.regression, agent.table.features[context, arm], reward, 0)

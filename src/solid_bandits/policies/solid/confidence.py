@@ -12,13 +12,13 @@ from solid_bandits.policies import thresholds
 
 @by_type
 def threshold(kind: object, setting: Setting, step: int) -> float:
-    """Return β_{t-1} at t = `step`, what the exploitation test's statistic is compared with."""
+    """Return β_{t-1} at t = `step`, with which the exploitation test's statistic is compared."""
     raise NotImplementedError
 
 
 @by_type
 def width(kind: object, setting: Setting, step: int, explored: int) -> float:
-    """Return γ_t, the squared width of the optimism in f_t and g_t; S_t = `explored` is counted with this round."""
+    """Return γ_t, the squared width of the optimism in f_t and g_t; S_t = `explored` includes this round."""
     raise NotImplementedError
 
 

@@ -1,7 +1,7 @@
 """The optimistic Lagrangian h_t = f_t + λ g_t of Eqs. (ft), (gt), (ht) and its gradient.
 
 f_t(ω) = Σ ρ-hat ω (μ + b), b = √γ ‖φ‖_{V^-1}; g_t(ω, z) = inf_θ' Σ ρ-hat ω d(θ-tilde, θ') + Σ ρ-hat ω bonus - 1/z.
-How the bonus in g_t is to be read is open:
+The paper leaves open how the bonus in g_t is to be read:
 
 - `theorem`: (2BL/σ²) b, Eq. (gt) as printed. 2BL bounds |φᵀ(θ* + θ-tilde - 2θ')| over all θ' with ‖θ'‖ <= B;
 - `plain`: b, without numerical constants, as the appendix says of all confidences;
@@ -33,7 +33,7 @@ def make_bonus(reading: str, setting: Setting, feature_bound: float) -> Bonus:
 
 @jit
 def least_bonus(bonus: Bonus, weights: Floats, bonuses: Floats) -> float:
-    """Return Σ ρ-hat ω bonus as it is at least, whatever the information is."""
+    """Return the least possible value of Σ ρ-hat ω bonus, whatever the information is."""
     total = bonus.constant * dot(weights, bonuses)
     if bonus.square > 0.0:
         squares = 0.0
@@ -81,9 +81,9 @@ def optimistic_gradient(
     By the envelope theorem the derivative of the infimum in g_t is the information at the closest alternative θ':
     q_t(x,a) = ρ-hat(x) [ μ(x,a) + √γ ‖φ‖_{V^-1} + λ ( d_{x,a}(θ-tilde, θ') + bonus ) ].
 
-    At λ_t = 0 the information has no part in q_t; in g_t it is an addend >= 0. So where the bonuses alone make g_t
-    positive, λ_{t+1} = 0 whatever θ' is: the costly search for it is left out, and the bonuses' part of g_t returned.
-    The `local` bonus is held at the closest θ' as the information is.
+    At λ_t = 0 the information has no part in q_t; in g_t it is a term >= 0. So if the bonuses alone make g_t positive,
+    λ_{t+1} = 0 whatever θ' is: the costly search for it is skipped, and the bonuses' part of g_t returned. The `local`
+    bonus is evaluated at the closest θ', as the information is.
     """
     params, setting, state, work = agent.params, agent.setting, agent.state, agent.work
     weights, bonuses, information, gradient = work.weights, work.bonuses, work.information, work.gradient
@@ -106,8 +106,8 @@ def optimistic_gradient(
         extra = bonuses[pair] * (constant + local * abs(information[pair]) + square * bonuses[pair])
         optimistic_mean = means[pair] + bonuses[pair]
         gradient[pair] = optimistic_mean + multiplier * (divergence + extra)
-    # In a loop of its own: where a loop both stores and sums, the compiler chooses the order of the sum by where the
-    # arrays happen to lie, and equal runs would differ in their last bits.
+    # In its own loop: if a loop both stores and sums, the compiler chooses the order of the sum by where the arrays are
+    # in memory, and equal runs would differ in their last bits.
     for pair in range(gradient.shape[0]):
         constraint += half_precision * weights[pair] * information[pair] * information[pair]
     if local > 0.0:

@@ -1,4 +1,4 @@
-"""How an exploring round's arm comes from ω_t: a draw, or the arm that is farthest behind."""
+"""How an exploring round's arm is chosen from ω_t: by a draw, or as the arm farthest behind."""
 
 from typing import NamedTuple
 
@@ -19,15 +19,15 @@ def draw(drawing: object, state: SolidState, context: int) -> int:
 
 @by_type
 def draw_probabilities(drawing: object, state: SolidState, context: int, out: Floats) -> None:
-    """Write the distribution of what `draw` would return; nothing is changed."""
+    """Write the distribution of the arm that `draw` would return; nothing is changed."""
     raise NotImplementedError
 
 
 class Sampling(NamedTuple):
-    """A_t ~ ω_t(X_t, ·), as in Algorithm 1."""
+    """Draw A_t ~ ω_t(X_t, ·), as in Algorithm 1."""
 
     unused: int
-    """Compiled code needs a field."""
+    """Unused; compiled code needs at least one field."""
 
 
 @jit
@@ -42,10 +42,10 @@ def _sampling_probabilities(drawing: Sampling, state: SolidState, context: int, 
 
 
 class Tracking(NamedTuple):
-    """The arm whose exploring pulls are farthest behind their target.
+    """Choose the arm whose exploring pulls are farthest behind their target.
 
-    Direct tracking aims at (N(x) + 1) ω_t(x, ·), N(x) the exploring rounds in x so far; cumulative tracking at the sum
-    of ω_s(x, ·) over the exploring rounds in x, this one included.
+    Direct tracking aims at (N(x) + 1) ω_t(x, ·), N(x) being the exploring rounds in x so far; cumulative tracking aims
+    at the sum of ω_s(x, ·) over the exploring rounds in x, including this one.
     """
 
     cumulative: bool

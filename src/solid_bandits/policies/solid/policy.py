@@ -1,4 +1,4 @@
-"""`Solid`: the parameters of SOLID, as the paper's experiments and theorems choose them."""
+"""`Solid`: the parameters of SOLID, as in the paper's experiments and theorems."""
 
 import math
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ FORMS = ("experiments", "theorem")
 class Solid(TablePolicy):
     """SOLID, the asymptotically optimal primal-dual algorithm of Tirinzoni et al. (NeurIPS 2020), Algorithm 1.
 
-    Each round tests whether the estimate already identifies the optimal arm of the current context. If so the best
-    arm is pulled. If not, an arm is drawn from the exploration policy ω, and one step of optimistic primal-dual
-    descent moves ω and the multiplier λ towards the solution of the lower bound's problem (P_z).
+    Each round tests whether the estimate already identifies the optimal arm of the current context. If so, the best arm
+    is pulled. If not, an arm is drawn from the exploration policy ω, and one optimistic primal-dual step moves ω and
+    the multiplier λ towards the solution of the lower bound's problem (P_z).
 
     The defaults are the parameters of the paper's toy experiment; `Solid.paper_random(n_arms)` has those of its random
     problems and of Jester, `Solid.theory(...)` is the algorithm of its theorems. The paper leaves one choice open: how
     to read the bonus in g_t. `local` is the reading under which most of the paper's sentences hold, by a rule that was
     committed before the runs (docs/reproduction.md). `Solid(bonus="theorem")` is Algorithm 1 as printed.
 
-    With P context-arm pairs of K arms each, a step takes O(K d²) when it exploits and at most O(P d² + d³) when it
-    explores: O(P d) while λ = 0, and O(S d² + P d + d³) where weights are large in S pairs only and P is large. Memory
-    is O(P d). The documentation has the cost of each switch.
+    With P context-arm pairs and K arms per context, a step takes O(K d²) when it exploits and at most O(P d² + d³) when
+    it explores: O(P d) while λ = 0, and O(S d² + P d + d³) if only S pairs have large weights and P is large. Memory is
+    O(P d). The documentation has the cost of each switch.
 
     Args:
         z0: z_0 > 0, the first normalisation; larger means less weight on information at the start.
@@ -54,11 +54,11 @@ class Solid(TablePolicy):
             larger within the confidence; `theorem`, (2BL/σ²) √γ ‖φ‖_{V^-1}, Eq. (gt) as printed; `plain`,
             √γ ‖φ‖_{V^-1}, without numerical constants; `none`. As printed it keeps λ at 0 at any practical
             horizon.
-        threshold_scale: multiplies β.
-        ridge: ν, the regulariser of the estimate. None is max(L², 1), the least the theorems allow.
-        schedule: of (z_k, p_k): `exp-exp`, `lin-exp`, `lin-pol` or `lin-lin`.
+        threshold_scale: factor on β.
+        ridge: ν, the regulariser of the estimate. None is max(L², 1), the smallest that the theorems allow.
+        schedule: schedule of (z_k, p_k): `exp-exp`, `lin-exp`, `lin-pol` or `lin-lin`.
         reset_at_phase: start ω and λ anew at each phase, as in Algorithm 1; the experiments do not.
-        drawing: in exploring rounds: `sampling` from ω_t, `direct` or `cumulative` tracking of it.
+        drawing: how exploring rounds use ω_t: `sampling` from it, or `direct` or `cumulative` tracking of it.
         test: `likelihood-ratio`, or `oam` for the form that OAM uses.
         test_contexts: alternatives in the `last` observed context or in `all`.
         form: `experiments`; or `theorem`: the estimate projected on ‖θ‖ <= B and the ellipsoid, alternatives with
@@ -105,7 +105,7 @@ class Solid(TablePolicy):
 
     @classmethod
     def usual(cls, kind: str, n_arms: int) -> "Solid":
-        """Return the paper has two sets of parameters: one for the toy, one for everything else it plays."""
+        """Return the paper's parameters: one set for the toy, another for all other problems."""
         return cls() if kind == "toy" else cls.paper_random(n_arms)
 
     @classmethod
@@ -115,9 +115,10 @@ class Solid(TablePolicy):
 
     @classmethod
     def theory(cls, max_multiplier: float, z0: float = 1.0) -> "Solid":
-        """Return the algorithm of the regret theorem: all constants, projection, bounded alternatives, decaying steps, resets.
+        """Return the algorithm of the regret theorem.
 
-        λ_max must be at least 2 B L z_min; `theory_multiplier` has an upper bound on that from bounds on the gaps.
+        It has all constants, projection, bounded alternatives, decaying steps and resets. λ_max must be at least 2 B L
+        z_min; `theory_multiplier` computes an upper bound on that from bounds on the gaps.
         """
         return cls(
             z0=z0,
@@ -131,7 +132,7 @@ class Solid(TablePolicy):
         )
 
     def compiled_params(self, setting: Setting, table: Table) -> SolidParams:
-        """Return the parameters as compiled code takes them, what depends on the setting computed."""
+        """Return the parameters in compiled form, including those computed from the setting."""
         theorem = self.form == "theorem"
         all_contexts = self.test_contexts == "all"
         test: Any = BoundedRatio(all_contexts) if theorem else TESTS[self.test](all_contexts)
@@ -195,7 +196,7 @@ class Solid(TablePolicy):
         return SolidAgent(params, setting, table, state, work)
 
     def check_state(self, agent: SolidAgent) -> None:
-        """Refuse a state that no run could have reached."""
+        """Raise a ValueError for a state that no run could have reached."""
         state, params = agent.state, agent.params
         if (state.omega < 0).any() or not np.allclose(state.omega.sum(axis=1), 1.0, rtol=0.0, atol=1e-9):
             raise ValueError("state.omega must hold one distribution per context")
@@ -214,7 +215,7 @@ class Solid(TablePolicy):
             raise ValueError("state.phase must be one that the horizon can reach")
 
     def diagnostics(self, agent: SolidAgent) -> Plain:
-        """What there is to see at a checkpoint; the statistic is over all contexts, the threshold is the next β."""
+        """Return the quantities of a checkpoint; the statistic is over all contexts, the threshold is the next β."""
         params, state = agent.params, agent.state
         step = state.step.item() + 1
         must_explore(agent, 0, step)  # brings θ-hat up to date
@@ -237,7 +238,7 @@ def _many(table: Table) -> bool:
 def theory_multiplier(
     setting: Setting, table: Table, least_gap: float, least_context_prob: float | None = None
 ) -> float:
-    """Return 2 B L z with an upper bound z on z_min from lower bounds on the positive gaps and the context probabilities.
+    """Return 2 B L z, z bounding z_min from above, given lower bounds on the positive gaps and context probabilities.
 
     The optimal design over all contexts has max ‖φ‖²_{V_ω^-1} <= d / ρ_min (Kiefer and Wolfowitz), and differences of
     features at most four times that, so z_min <= 8 σ² d / (ρ_min Δ_min²).

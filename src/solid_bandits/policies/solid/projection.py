@@ -1,6 +1,6 @@
-"""What SOLID's theorems need beyond its experiments: the projected estimate, and alternatives of bounded norm.
+"""Parts that only SOLID's theorems need: the projected estimate, and alternatives of bounded norm.
 
-`projected` is None in the experiments' form: numba then compiles the short branch alone.
+`projected` is None in the experiments' form, so that numba compiles only the short branch.
 """
 
 from solid_bandits._internal.compiling import jit
@@ -24,10 +24,10 @@ def best_estimated_arm(projected: Projected | None, agent: SolidAgent, context: 
 
 @jit
 def project(projected: Projected | None, agent: SolidAgent) -> None:
-    """θ-tilde_t = argmin ‖θ - θ-hat_t‖_V over ‖θ‖ <= B and ‖θ - θ-hat_t‖²_V <= β_t (Algorithm 1's end).
+    """Set θ-tilde_t = argmin ‖θ - θ-hat_t‖_V over ‖θ‖ <= B and ‖θ - θ-hat_t‖²_V <= β_t (Algorithm 1's end).
 
     The second condition only decides whether there is a solution: the nearest point of the ball is the nearest point of
-    the intersection, or there is none and θ-tilde stays what it was.
+    the intersection, or there is none and θ-tilde keeps its value.
     """
     if projected is not None:
         params, setting, work, regression = agent.params, agent.setting, agent.work, agent.state.regression
@@ -43,7 +43,7 @@ def project(projected: Projected | None, agent: SolidAgent) -> None:
 
 @jit
 def bounded_statistic(agent: SolidAgent, only: int) -> float:
-    """Return least ‖θ-tilde - θ'‖²_V over ‖θ'‖ <= B with another optimal arm in context `only`, in any if -1."""
+    """Return the least ‖θ-tilde - θ'‖²_V over ‖θ'‖ <= B with another optimal arm in context `only`, in any if -1."""
     work, projected = agent.work, agent.state.projected
     assert projected is not None  # this is the theorems' form
     means = projected.means
@@ -52,7 +52,7 @@ def bounded_statistic(agent: SolidAgent, only: int) -> float:
         agent.table.columns, means, work.gram, work.factor, work.columns, work.norms, work.delta
     )
     if only >= 0:
-        # A pair with norm 0 is no alternative.
+        # A pair with norm 0 gives no alternative.
         n_arms = means.shape[1]
         for pair in range(work.norms.shape[0]):
             if pair // n_arms != only:

@@ -13,13 +13,13 @@ SCHEDULES: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] 
     "lin-pol": (lambda k: 1.0 + k, lambda k: (1.0 + k) ** 2),
     "lin-lin": (lambda k: 1.0 + k, lambda k: 1.0 + k),
 }
-"""z_k / z_0 and p_k / z_k: the theorem's z_0 e^k and z_k e^2k, and the ablation's three others."""
+"""Schedule -> z_k / z_0 and p_k / z_k: the theorem's z_0 e^k and z_k e^2k, and three others of the ablation."""
 ROUNDS = 10**9
-"""Exploring rounds that the phases reach over where the horizon is unknown."""
+"""Number of exploring rounds that the phases cover if the horizon is unknown."""
 
 
 def make_phases(schedule: str, z0: float, decay_steps: bool, horizon: int) -> Phases:
-    """Return the phases that `horizon` exploring rounds can reach (`ROUNDS` where it is 0)."""
+    """Return the phases that `horizon` exploring rounds can reach (`ROUNDS` if it is 0)."""
     growth, length = SCHEDULES[schedule]
     rounds = horizon or ROUNDS
     normalisations: list[float] = []

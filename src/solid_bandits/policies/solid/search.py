@@ -1,4 +1,4 @@
-"""The closest alternative under V_ω: over all pairs, over those that can be it, or within ‖θ'‖ <= B."""
+"""Search for the closest alternative under V_ω: over all pairs, over those that can be it, or within ‖θ'‖ <= B."""
 
 from typing import NamedTuple
 
@@ -12,20 +12,22 @@ from solid_bandits.planning.pruned import pruned_alternative
 from solid_bandits.policies.solid.state import SolidAgent
 
 MANY_PAIRS = 512
-"""From so many context-arm pairs on, leaving pairs out pays for finding out which."""
+"""Number of context-arm pairs from which leaving pairs out saves more than it costs to find out which."""
 
 
 @by_type
 def find_closest(search: object, agent: SolidAgent, means: Floats) -> None:
-    """Write V_ω of `work.weights` into `work.gram` and θ-tilde - θ' into `work.delta`, θ' the closest alternative."""
+    """Write V_ω of `work.weights` into `work.gram` and θ-tilde - θ' into `work.delta`, θ' being the closest
+    alternative.
+    """
     raise NotImplementedError
 
 
 class EveryPair(NamedTuple):
-    """In closed form, pair by pair."""
+    """Search in closed form, pair by pair."""
 
     unused: int
-    """Compiled code needs a field."""
+    """Unused; compiled code needs at least one field."""
 
 
 @jit
@@ -36,10 +38,10 @@ def _every_pair(search: EveryPair, agent: SolidAgent, means: Floats) -> None:
 
 
 class FewOfMany(NamedTuple):
-    """The same result, without the pairs that cannot matter."""
+    """Search with the same result, without the pairs that cannot matter."""
 
     unused: int
-    """Compiled code needs a field."""
+    """Unused; compiled code needs at least one field."""
 
 
 @jit
@@ -52,10 +54,10 @@ def _few_of_many(search: FewOfMany, agent: SolidAgent, means: Floats) -> None:
 
 
 class InBall(NamedTuple):
-    """With ‖θ'‖ <= B, as in the theorems."""
+    """Search with ‖θ'‖ <= B, as in the theorems."""
 
     unused: int
-    """Compiled code needs a field."""
+    """Unused; compiled code needs at least one field."""
 
 
 @jit

@@ -1,4 +1,4 @@
-"""What SOLID is made of: chosen parameters, carried state, scratch; plain numbers and arrays."""
+"""Parts of SOLID: chosen parameters, carried state, scratch; plain numbers and arrays."""
 
 from typing import Any, NamedTuple
 
@@ -9,29 +9,29 @@ from solid_bandits.planning.pruned import Bounds
 
 
 class Phases(NamedTuple):
-    """z_k, p_k and the step sizes' factor, by phase; the last phase goes on for ever."""
+    """z_k, p_k and the step sizes' factor, by phase; the last phase never ends."""
 
     normalisation: Floats
     """z_k."""
     length: Floats
     """p_k, in exploring rounds."""
     step_scale: Floats
-    """What both step sizes are multiplied with: 1, or 1/√p_k."""
+    """Factor on both step sizes: 1, or 1/√p_k."""
 
 
 class Bonus(NamedTuple):
     """The bonus in g_t as b (c + i |φᵀ(θ-tilde - θ')| + s b), b = √γ ‖φ‖_{V^-1}: every reading in one form."""
 
     constant: float
-    """c."""
+    """Coefficient c."""
     information: float
-    """i."""
+    """Coefficient i."""
     square: float
-    """s."""
+    """Coefficient s."""
 
 
 class SolidParams(NamedTuple):
-    """The chosen parameters as compiled code takes them; components are named tuples with a type each."""
+    """The chosen parameters in compiled form; components are named tuples of different types."""
 
     initial_multiplier: float
     max_multiplier: float
@@ -44,17 +44,17 @@ class SolidParams(NamedTuple):
     reset_at_phase: bool
     phases: Phases
     confidence: Any
-    """Of `confidence`."""
+    """A component of the module `confidence`."""
     test: Any
-    """Of `exploitation`."""
+    """A component of the module `exploitation`."""
     drawing: Any
-    """Of `drawing`."""
+    """A component of the module `drawing`."""
     search: Any
-    """Of `search`."""
+    """A component of the module `search`."""
 
 
 class Projected(NamedTuple):
-    """The projected estimate, which the theorems' form carries beside the estimator."""
+    """The projected estimate, which the theorems' form carries next to the estimator."""
 
     theta: Floats
     """θ-tilde, shape (dim,)."""
@@ -92,20 +92,20 @@ class SolidState(NamedTuple):
 
 
 class SolidWork(NamedTuple):
-    """Scratch; nothing that a decision depends on is carried in it."""
+    """Scratch; nothing that a decision depends on is carried over in it."""
 
     weights: Floats
     """ρ-hat(x) ω_t(x,a), shape (pairs,)."""
     bonuses: Floats
     chosen: Ints
     columns: Floats
-    """Columns of features at work, shape (dim, as many as are taken at once)."""
+    """Columns of features being processed, shape (dim, number processed at once)."""
     gram: Floats
     """V_ω."""
     factor: Floats
     norms: Floats
     bounds: Bounds
-    """Saves work where there are many pairs; a new one would give the same results."""
+    """Saves work if there are many pairs; without it the results would be the same."""
     delta: Floats
     """θ-tilde - θ', θ' being the closest alternative."""
     information: Floats

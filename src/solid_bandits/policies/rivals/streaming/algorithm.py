@@ -1,7 +1,7 @@
-"""When to explore, and Algorithm 1 with the context at hand in the place of all contexts.
+"""Streaming SOLID: the decision to explore, and Algorithm 1 with the current context in place of all contexts.
 
-A round explores while it is open which arm is best, and as long as exploring costs less than what is at stake; it then
-takes one step of the solution, whose ω is kept in `sums`.
+A round explores while the best arm is not identified and exploring costs less than what is at stake; it then takes one
+step of the solution, whose ω is represented in `sums`.
 """
 
 import math
@@ -29,7 +29,9 @@ from solid_bandits.policies.thresholds import squared_width
 
 @jit
 def expected_excess(gap: float, spread: float) -> float:
-    """Return E[(N(-gap, spread²))_+]: what an arm that looks worse by `gap` is expected to be better by, where it is."""
+    """Return E[(N(-gap, spread²))_+]: the expected excess of an arm that looks worse by `gap`, over the cases it is
+    better.
+    """
     u = gap / spread
     density = math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
     return max(spread * (density - 0.5 * u * math.erfc(u / math.sqrt(2.0))), 0.0)
@@ -37,10 +39,10 @@ def expected_excess(gap: float, spread: float) -> float:
 
 @jit
 def survey(agent: StreamingAgent, arms: Floats, available: Bools) -> tuple[int, bool, float]:
-    """Return the arm that looks best, whether the test leaves it open that it is, and what is at stake in this round.
+    """Return the arm that looks best, whether the test leaves that open, and what is at stake in this round.
 
-    The test is Algorithm 1's in the context at hand: open where Δ(a)² <= β ‖φ* - φ(a)‖²_{V^-1} for some arm. The stake
-    bounds the regret that the arm is expected to have under the posterior: Σ_a E[(φ(a) - φ*)ᵀθ]_+. Leaves θ-hat in
+    The test is Algorithm 1's in the current context: open if Δ(a)² <= β ‖φ* - φ(a)‖²_{V^-1} for some arm. The stake
+    bounds the arm's expected regret under the posterior: Σ_a E[(φ(a) - φ*)ᵀθ]_+. Leaves θ-hat in
     `regression.work.theta`.
     """
     regression = agent.state.regression
@@ -54,7 +56,7 @@ def survey(agent: StreamingAgent, arms: Floats, available: Bools) -> tuple[int, 
         count = estimate_differences(regression, arms, best, first)
         for k in range(count):
             gap, sq_norm = work.means[k], work.sq_norms[k]
-            # A copy of the best arm (norm 0) is best in every model in which the best one is.
+            # A copy of the best arm (norm 0) is best in every model in which the best arm is.
             if available[first + k] and sq_norm > 0.0:
                 is_open = is_open or not gap * gap > limit * sq_norm
                 stake += expected_excess(gap, deviation * math.sqrt(sq_norm))
@@ -64,7 +66,7 @@ def survey(agent: StreamingAgent, arms: Floats, available: Bools) -> tuple[int, 
 
 @jit
 def may_explore(agent: StreamingAgent, stake: float) -> bool:
-    """Return whether what exploring has cost is within `budget` times what was at stake, this round included."""
+    """Return whether the cost of exploring is within `budget` times what was at stake, including this round."""
     budget, state = agent.params.budget, agent.state
     return budget == NO_LIMIT or not state.spent.item() > budget * (state.stake.item() + stake)
 
@@ -79,7 +81,7 @@ def draw(
     total: float,
     out: Floats | None,
 ) -> int:
-    """Return an arm drawn from ω; takes ω into V_ω, and what it is expected to cost into `spent`."""
+    """Return an arm drawn from ω; add ω to V_ω, and its expected cost to `spent`."""
     state, theta, fading = agent.state, agent.state.regression.work.theta, agent.params.fading
     gram, dim = state.gram, arms.shape[1]
     state.mass[()] = (1.0 - fading) * state.mass.item() + fading
@@ -104,13 +106,13 @@ def draw(
                 scaled = fading * chance * arms[arm, i]
                 for j in range(dim):
                     gram[i, j] += scaled * arms[arm, j]
-    # The probabilities may sum to a little less than 1 by rounding.
+    # By rounding, the probabilities may sum to slightly less than 1.
     return drawn if drawn >= 0 else last
 
 
 @jit
 def find_alternative(agent: StreamingAgent, arms: Floats, available: Bools, best: int) -> None:
-    """Write θ-hat - θ' into `work.delta`, θ' the model closest under V_ω in which another arm on offer is best."""
+    """Write θ-hat - θ' into `work.delta`, θ' being the closest model under V_ω with another best arm on offer."""
     state, work = agent.state, agent.work
     dim, vector, theta = arms.shape[1], state.regression.work.vector, state.regression.work.theta
     trace = 0.0
@@ -142,7 +144,7 @@ def find_alternative(agent: StreamingAgent, arms: Floats, available: Bools, best
 def gradient_and_constraint(
     agent: StreamingAgent, arms: Floats, available: Bools, width: float, largest: float, total: float
 ) -> tuple[float, float]:
-    """Return ‖q_t(X_t, ·)‖ and Σ ω (d + bonus) = g_t + 1/z in the context at hand (Eqs. ft, gt), `local` reading."""
+    """Return ‖q_t(X_t, ·)‖ and Σ ω (d + bonus) = g_t + 1/z in the current context (Eqs. ft, gt), `local` reading."""
     regression, delta, multiplier = agent.state.regression, agent.work.delta, agent.state.multiplier.item()
     work, half_precision = regression.work.arms, 0.5 / noise_deviation(regression) ** 2
     square, optimistic, first = 0.0, 0.0, 0
@@ -165,7 +167,9 @@ def gradient_and_constraint(
 def primal_dual_step(
     agent: StreamingAgent, arms: Floats, available: Bools, best: int, largest: float, total: float
 ) -> None:
-    """One step on the optimistic Lagrangian in the context at hand, then the phase stopping test (Algorithm 1)."""
+    """Take one step on the optimistic Lagrangian in the current context, then do the phase stopping test (Algorithm
+    1).
+    """
     params, state = agent.params, agent.state
     phases, phase = params.phases, state.phase.item()
     step, deviation = state.regression.step.item(), noise_deviation(state.regression)
@@ -185,7 +189,7 @@ def primal_dual_step(
 
 @jit
 def act(agent: StreamingAgent, arms: Floats, available: Bools, out: Floats | None) -> tuple[int, bool]:
-    """Return the best arm where it is identified or the budget is spent; else a draw from ω, and a step of the solution."""
+    """Return the best arm if it is identified or the budget is spent; else draw from ω, and step the solution."""
     state = agent.state
     observe_offer(state.regression, arms, available)
     best, is_open, stake = survey(agent, arms, available)

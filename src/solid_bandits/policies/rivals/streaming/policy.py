@@ -28,8 +28,7 @@ class StreamingSolid(RegressionPolicy):
 
     A round explores if the test of Algorithm 1 leaves open which arm on offer is best, and if exploring has not cost
     more than `budget` times what was at stake so far. It then draws an arm from ω, and takes one primal-dual step with
-    the context at hand in the place of all contexts. The bonus in g_t is read as `local`. Where σ is
-    not told it is estimated.
+    the current context in place of all contexts. The bonus in g_t is read as `local`. If σ is not told it is estimated.
 
     A decision takes O(K d²) for K arms on offer when it exploits and O(K d² + d³) when it explores, whatever the number
     of contexts; memory is O(d²).
@@ -40,9 +39,9 @@ class StreamingSolid(RegressionPolicy):
         max_multiplier: λ_max.
         policy_step: α^ω.
         multiplier_step: α^λ.
-        budget: how much exploring may cost, in units of what greedy play was expected to cost so far; None is no limit.
-        fading: the weight of the round at hand in V_ω, a mean over rounds in which the past fades.
-        threshold_scale: multiplies β.
+        budget: how much exploring may cost, in units of the expected cost of greedy play so far; None is no limit.
+        fading: the weight of the current round in V_ω, a mean over rounds in which the past fades.
+        threshold_scale: factor on β.
         ridge: ν, the regulariser of the estimate.
 
     Example:
@@ -118,7 +117,7 @@ class StreamingSolid(RegressionPolicy):
         return StreamingAgent(params, setting, state, work)
 
     def check_state(self, agent: StreamingAgent) -> None:
-        """Refuse a state that no run could have reached."""
+        """Raise a ValueError for a state that no run could have reached."""
         state, sums = agent.state, agent.state.sums
         if not 0.0 <= state.multiplier.item() <= agent.params.max_multiplier:
             raise ValueError("state.multiplier must be between 0 and max_multiplier")

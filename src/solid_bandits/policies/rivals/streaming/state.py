@@ -1,4 +1,4 @@
-"""What streaming SOLID is made of: chosen parameters, carried state, scratch; plain numbers and arrays."""
+"""Parts of streaming SOLID: chosen parameters, carried state, scratch; plain numbers and arrays."""
 
 from typing import Any, NamedTuple
 
@@ -7,24 +7,24 @@ from solid_bandits.core.setting import Setting
 from solid_bandits.policies.solid.state import Phases
 
 NO_LIMIT = -1.0
-"""As a budget: exploring may cost whatever it does."""
+"""Budget without a limit."""
 
 
 class StreamingParams(NamedTuple):
-    """The chosen parameters as compiled code takes them."""
+    """The chosen parameters in compiled form."""
 
     policy_step: float
     multiplier_step: float
     max_multiplier: float
     budget: float
-    """Or NO_LIMIT."""
+    """Budget of exploration, or NO_LIMIT."""
     fading: float
     threshold_scale: float
     phases: Phases
 
 
 class Sums(NamedTuple):
-    """What log ω of any context is read from."""
+    """Sums from which log ω of any context is computed."""
 
     along: Floats
     """M, shape (dim,)."""
@@ -46,7 +46,7 @@ class StreamingState(NamedTuple):
     gram: Floats
     """V_ω times `mass`: a mean over exploring rounds in which the past fades, shape (dim, dim)."""
     mass: Floats
-    """The weights of that mean together, shape ()."""
+    """Total weight of that mean, shape ()."""
     explored: Ints
     """S_t: exploring rounds, shape ()."""
     multiplier: Floats
@@ -56,14 +56,14 @@ class StreamingState(NamedTuple):
     phase_start: Ints
     """S at the end of the previous phase, shape ()."""
     stake: Floats
-    """What greedy play was expected to cost in all rounds so far, shape ()."""
+    """Expected cost of greedy play in all rounds so far, shape ()."""
     spent: Floats
-    """What exploring was expected to cost, shape ()."""
+    """Expected cost of exploration so far, shape ()."""
     rng: Words
 
 
 class StreamingWork(NamedTuple):
-    """Scratch; nothing is carried in it."""
+    """Scratch; nothing is carried over in it."""
 
     gram: Floats
     factor: Floats

@@ -1,7 +1,8 @@
-"""The exploration policy ω as a function of features, kept in O(d²) numbers.
+"""The exploration policy ω as a function of features, represented by O(d²) numbers.
 
 Finite SOLID carries a row of log ω for every context, the sum of its steps q_s(x, ·) / ‖q_s(x, ·)‖. Here the row of any
-context is read from sums over the exploring rounds s, w_s = 1 / ‖q_s(X_s, ·)‖ being the norm in the context at hand:
+context is computed from sums over the exploring rounds s, with w_s = 1 / ‖q_s(X_s, ·)‖, the norm in the current
+context:
 
     log ω(x,a) = φᵀM + √(w φᵀNφ) + (√φᵀQφ + √φᵀRφ)² + a constant of x,
     M = Σ w_s θ_s, N = Σ w_s γ_s V_s^-1, Q = Σ w_s λ_s δ_s δ_sᵀ / 2σ², R = Σ w_s λ_s γ_s V_s^-1 / 2σ², w = Σ w_s.
@@ -43,7 +44,7 @@ def log_weight(sums: Sums, features: Floats) -> float:
 
 @jit
 def normalise(agent: StreamingAgent, arms: Floats, available: Bools) -> tuple[float, float]:
-    """Return the largest α^ω log ω among the available arms, and the sum of the exponentials of their differences from it."""
+    """Return the largest α^ω log ω among the available arms, and the sum of the exponentials relative to it."""
     largest, total = -np.inf, 0.0
     for arm in range(arms.shape[0]):
         if available[arm]:
@@ -58,7 +59,7 @@ def normalise(agent: StreamingAgent, arms: Floats, available: Bools) -> tuple[fl
 
 @jit
 def omega(agent: StreamingAgent, features: Floats, largest: float, total: float) -> float:
-    """Return ω of an arm; `normalise` has the two numbers of its context."""
+    """Return ω of an arm, given the two numbers of `normalise` for its context."""
     below = agent.params.policy_step * log_weight(agent.state.sums, features) - largest
     return 0.0 if below < LEAST_EXPONENT else math.exp(below) / total
 
