@@ -1,14 +1,14 @@
-"""Constructors, agents and agent files under fire: wrong values, extreme ones, and hostile files.
+"""Constructors, agents and agent files under attack: wrong values, extreme ones, and hostile files.
 
 Usage: python attacks/agents.py [--constructors N] [--agents N] [--files N] [--seed S]
 
-- constructors: policies and agents made with random wrong values: a ValueError or something that works;
-- agents: every policy in random settings up to the ends of the stated ranges, with features and rewards up to theirs:
+- constructors: policies and agents made with random wrong values must raise a ValueError or work;
+- agents: every policy in random settings at the ends of the stated ranges, with features and rewards at theirs:
   no exception, no NaN, no infinity, no negative norm, no arm that is not available, probabilities that sum to 1;
-- files: saved agents with random changes: a ValueError, or an agent that goes on without NaN.
+- files: saved agents with random changes must raise a ValueError, or give an agent that works without NaN.
 
-Run with NUMBA_DISABLE_JIT=1 the same kernels are played by Python, slowly, with every index checked. Prints how many
-were tried and how many failed, with what led to each failure; the exit status is 1 if there was one.
+With NUMBA_DISABLE_JIT=1 the same kernels are run by Python, slowly, with every index checked. Prints how many attacks
+were tried and how many failed, with the cause of each failure; the exit status is 1 if there was one.
 """
 
 import argparse
@@ -44,7 +44,7 @@ EXTREMES = [1e-20, 1e-12, 1e-6, 0.1, 1.0, 3.0, 1e6, 1e12, 1e20]
 
 
 def fuzz_constructor(rng):
-    """Make something with one or two wrong values."""
+    """Construct an object with one or two wrong values."""
     kind = KINDS[rng.integers(len(KINDS))]
     names = [field.name for field in fields(kind)]
     chosen = {
@@ -76,7 +76,7 @@ def fuzz_constructor(rng):
 
 
 def random_policy(rng):
-    """Any policy, its numbers now and then at the ends of their ranges."""
+    """Return a random policy whose numbers are sometimes at the ends of their ranges."""
     kind = KINDS[rng.integers(len(KINDS))]
     if kind is sb.Solid and rng.random() < 0.3:
         policy = sb.Solid.theory(max_multiplier=float(EXTREMES[rng.integers(len(EXTREMES))]))
@@ -99,11 +99,11 @@ def random_policy(rng):
     try:
         return type(policy)(**{one.name: getattr(policy, one.name) for one in fields(kind)} | changes)
     except ValueError:
-        return policy  # two changes that do not go together
+        return policy  # two changes that are incompatible
 
 
 def random_features(rng, *shape):
-    """Of any size up to the largest, some of them 0 or alike."""
+    """Return random features of any size up to the largest, some of them 0 or equal."""
     size = 10.0 ** rng.uniform(-40, 30) if rng.random() < 0.5 else 1.0
     features = rng.normal(size=shape) * size
     if rng.random() < 0.3:
@@ -149,7 +149,7 @@ def fuzz_agent(rng):
 
 
 def one_step(agent, kind, rng, dim, n_arms):
-    """A decision and its reward; what is wrong, or None."""
+    """Make a decision and learn its reward; return what is wrong, or None."""
     mask = np.ones(n_arms, dtype=bool)
     if kind in DECISION:
         mask = rng.random(n_arms) < 0.7
@@ -172,7 +172,7 @@ def one_step(agent, kind, rng, dim, n_arms):
 
 
 def not_finite(state, path):
-    """The first field that is not finite, or a squared norm that is negative."""
+    """Return the path of the first field that is not finite, or of a negative squared norm."""
     for name, value in state._asdict().items():
         if isinstance(value, tuple):
             found = None if name == "work" else not_finite(value, f"{path}.{name}")
@@ -186,12 +186,12 @@ def not_finite(state, path):
 
 
 def fuzz_file(rng, folder, saved):
-    """Change a saved agent at random, load it, and go on with it."""
+    """Change a saved agent at random, load it, and continue with it."""
     kind = KINDS[rng.integers(len(KINDS))]
     plain = copy.deepcopy(saved[kind.__name__])
     for _ in range(rng.integers(1, 4)):
         change_somewhere(rng, plain)
-    if rng.random() < 0.7:  # signed anew, so that the change itself is met
+    if rng.random() < 0.7:  # signed again, so that the change itself is reached
         from solid_bandits.core.agent_file import OWNER, _fingerprint
 
         with suppress(KeyError, TypeError, ValueError):
@@ -257,7 +257,7 @@ def change_somewhere(rng, plain):
 
 
 def saved_agents(folder):
-    """A played agent of every policy, as its file says it."""
+    """Return the file content of a played agent of every policy."""
     rng = np.random.default_rng(0)
     found = {}
     for kind in [*DECISION, *ONE_CONTEXT, *SEVERAL]:
@@ -275,7 +275,7 @@ def saved_agents(folder):
 
 
 def attack(name, count, seed, one):
-    """Count tries and failures; print the failures as they come."""
+    """Count attempts and failures; print failures as they occur."""
     failed = 0
     began = time.monotonic()
     for number in range(count):

@@ -1,7 +1,7 @@
-"""Every public argument, one at a time, given what it cannot be: masked, complex and object arrays, text, liars.
+"""Every public argument, one at a time, given impossible values: masked, complex and object arrays, text, liars.
 
-An argument that takes an array or a number must refuse all of these with a ValueError of one line; any other argument
-may take what happens to fit. Nothing is drawn: every public call is tried with every argument and every wrong value.
+An argument that takes an array or a number must refuse all of these with a one-line ValueError; any other argument
+may accept a value that happens to fit. Nothing is random: every public call is tried with every argument and value.
 
     python attacks/arguments.py [--every N]
 """
@@ -33,7 +33,7 @@ from solid_bandits.policies.solid.policy import theory_multiplier
 
 
 class Liar(int):
-    """A number that says of every comparison what suits it."""
+    """A number whose comparisons all return a favourable answer."""
 
     def __lt__(self, other: object) -> bool:
         return not (isinstance(other, int) and other <= 1)
@@ -54,7 +54,7 @@ class Liar(int):
 
 
 class LyingText(str):
-    """A word that says it is every other."""
+    """Text that claims to equal every other."""
 
     def __eq__(self, other: object) -> bool:
         return True
@@ -70,14 +70,14 @@ WRONG_NUMBERS: list[Any] = [
 ]  # fmt: skip
 
 LIARS: list[Any] = [Liar(-(10**9)), Liar(2**60)]
-"""Beyond what any whole number may be."""
+"""An integer beyond the limit of every argument."""
 COUNTS = (
     "horizon", "seed", "dim", "context", "arm", "runs", "jobs", "points", "n_contexts", "n_arms", "fit_seed", "votes",
 )  # fmt: skip
 
 
 def wrong_arrays(good: Any) -> list[Any]:
-    """What looks like a good array and is none, and what is of another kind altogether."""
+    """Return values that look like a good array but are not, and values of another type."""
     whole = np.asarray(good)
     bare = np.arange(whole.size, dtype=np.float64).reshape(whole.shape)
     record = np.zeros(whole.shape, dtype=[("a", "<f8")])
@@ -107,7 +107,7 @@ WRONG_KINDS: list[Any] = [
 
 
 def labelled(label: Any) -> dict[Any, Any]:
-    """A policy under a label, if that can be one of a dict's keys at all."""
+    """Return a policy under a label, if the label can be a key of a dict."""
     try:
         return {label: sb.LinUCB()}
     except TypeError:
@@ -115,7 +115,7 @@ def labelled(label: Any) -> dict[Any, Any]:
 
 
 def calls(folder: Path) -> Iterator[tuple[str, Call]]:
-    """Every public call."""
+    """Yield every public call with a name."""
     toy = sb.problems.toy()
     features, theta = toy.features, toy.theta
 
@@ -405,7 +405,7 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
 
 
 def wrong_values(kind: str, good: Any) -> list[tuple[Any, bool]]:
-    """Wrong values for an argument of a kind, and whether each must be refused."""
+    """Return wrong values for an argument of a kind, and whether each must be refused."""
     if kind == "number":
         return [(value, not (good is None and value is None)) for value in WRONG_NUMBERS]
     if kind == OPTIONAL:
@@ -429,7 +429,7 @@ def wrong_values(kind: str, good: Any) -> list[tuple[Any, bool]]:
 
 
 def complaint(call: Call, arguments: dict[str, Any], refused: bool) -> str:
-    """What went wrong; nothing if it did as it should."""
+    """Return what went wrong, or empty text."""
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             call.function(**arguments)
@@ -444,11 +444,11 @@ def complaint(call: Call, arguments: dict[str, Any], refused: bool) -> str:
 
 
 def attack(every: int = 1, only: str = "", verbose: bool = True) -> tuple[int, int]:
-    """Try all, or one in so many; return how many were tried, and how many failed."""
+    """Try all attacks, or one in `every`; return the number tried and the number failed."""
     tried = failed = number = 0
     with (
         tempfile.TemporaryDirectory(prefix="attack-arguments-") as name,
-        contextlib.chdir(name),  # "text" is a path too
+        contextlib.chdir(name),  # "text" is also a path
         np.errstate(all="ignore"),
     ):
         warnings.simplefilter("ignore")
@@ -475,8 +475,8 @@ def attack(every: int = 1, only: str = "", verbose: bool = True) -> tuple[int, i
 def main() -> None:
     """Attack from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--every", type=int, default=1, help="try one in so many")
-    parser.add_argument("--only", default="", help="the calls whose names begin like this")
+    parser.add_argument("--every", type=int, default=1, help="try only one in EVERY")
+    parser.add_argument("--only", default="", help="only calls whose names begin with this")
     given = parser.parse_args()
     began = time.monotonic()
     print(HEAD)

@@ -3,10 +3,10 @@
 Run: python attacks/brackets.py [--count 6000] [--seed 0]
 
 Draws problems of many kinds, asks `lower_bound`, `pure_exploration` and `lower_bound_at`, and recomputes in fractions
-what the evidence inside each answer proves: spans, projections, gaps, information and prices, nothing rounded. An
+what the evidence inside each answer proves: spans, projections, gaps, information and prices, without rounding. An
 answer is refuted if its allocation or policy is infeasible by however little or costs more than `upper`, or if its
-alternatives prove less than `lower`. (With bounded alternatives feasibility has no closed form: it is refuted if an
-alternative is found, and checked exactly, against which information is short.) A refusal is a ValueError; refusals are
+alternatives prove less than `lower`. (With bounded alternatives feasibility has no closed form: an answer is refuted if
+an alternative with too little information is found, and confirmed exactly.) A refusal is a ValueError; refusals are
 counted by reason. Exit status 1 if any answer is refuted.
 """
 
@@ -50,7 +50,7 @@ class Referee:
         self.ball = None if problem.theta_bound is None else Fraction(problem.theta_bound) ** 2
 
     def flaws(self, answer) -> list[str]:
-        """What is wrong with an answer; nothing if every claim holds."""
+        """Return the flaws of an answer; empty if every claim holds."""
         if self.tied:
             return ["an exact tie was not seen"]
         if isinstance(answer, sb.bounds.LowerBound):
@@ -61,7 +61,7 @@ class Referee:
         lengths = [rational(answer.policy).sum(axis=1), np.full(len(self.probs), Fraction(1))]
         found = []
         z = Fraction(answer.upper if isinstance(answer, sb.bounds.PureExploration) else answer.z)
-        # The policy as it is, and its rows divided by what they sum to.
+        # Both the policy as it is, and its rows divided by their sums.
         for sums in lengths:
             policy = rational(answer.policy) / sums[:, None]
             pulls = ((z * self.probs)[:, None] * policy).ravel()
@@ -87,7 +87,7 @@ class Referee:
         return found
 
     def free(self, answer) -> list[str]:
-        """What is wrong with an answer to (P)."""
+        """Return the flaws of an answer to (P)."""
         space = null_space([self.features[i] for i in self.optimal], self.problem.dim)
         pulls = rational(answer.allocation).ravel()
         found = []
@@ -107,7 +107,7 @@ class Referee:
         return found
 
     def short(self, pulls, space) -> bool:
-        """Whether some alternative θ - θ' in the space gets less information than 1."""
+        """Return whether some alternative θ - θ' in the space gets less information than 1."""
         spread = self.features @ space if space.shape[1] else np.zeros((len(self.features), 0), dtype=object)
         _, pivots = reduced(spread)
         if not pivots:
@@ -127,7 +127,7 @@ class Referee:
         )
 
     def short_in_ball(self, pulls, space) -> bool:
-        """Whether a search in floats comes upon an alternative, checked exactly, with less information than 1."""
+        """Return whether a search in floats finds an alternative that has, checked exactly, less information than 1."""
         basis = np.linalg.qr(space.astype(float))[0]
         theta, count = self.theta.astype(float), self.problem.n_arms
         centre = basis.T @ theta
@@ -159,11 +159,11 @@ class Referee:
         return False
 
     def projected(self, shift, space):
-        """The part of a vector in the space."""
+        """Return the projection of a vector on the space."""
         return space @ solve(space.T @ space, space.T @ shift) if space.shape[1] else 0 * shift
 
     def prices(self, alternatives, space):
-        """Weights of the alternatives that are some, and what they change each mean by, shape (pairs, alternatives)."""
+        """Return the weights of valid alternatives, and their change of each mean, shape (pairs, alternatives)."""
         weights, columns = [], []
         for j, weight in enumerate(rational(alternatives.weights)):
             pair = int(alternatives.contexts[j]) * self.problem.n_arms + int(alternatives.arms[j])
@@ -204,13 +204,13 @@ def _shape(rng):
 
 
 def plain(rng):
-    """Gaussian features."""
+    """Draw Gaussian features."""
     shape = _shape(rng)
     return {"features": rng.normal(size=shape), "theta": rng.normal(size=shape[2])}
 
 
 def near_dependent(rng):
-    """Features of fewer directions than coordinates, and a little beside them."""
+    """Draw features with fewer directions than coordinates, plus small deviations."""
     shape = _shape(rng)
     few = int(rng.integers(1, shape[2] + 1))
     features = rng.normal(size=(*shape[:2], few)) @ rng.normal(size=(few, shape[2]))
@@ -221,7 +221,7 @@ def near_dependent(rng):
 
 
 def near_span(rng):
-    """Arms that almost are combinations of the optimal ones."""
+    """Draw arms that are almost combinations of the optimal ones."""
     made = plain(rng)
     features, theta = made["features"], made["theta"]
     best = features[np.arange(len(features)), (features @ theta).argmax(axis=1)]
@@ -232,7 +232,7 @@ def near_span(rng):
 
 
 def parallel(rng):
-    """Arms on a line of the plane, almost: a near-collinear example."""
+    """Draw arms that almost lie on a line in the plane."""
     slope = rng.normal(size=2)
     lengths = rng.normal(size=(1, int(rng.integers(2, 6)), 1))
     features = lengths * slope + 10.0 ** rng.uniform(-17, -6) * rng.normal(size=(*lengths.shape[:2], 2))
@@ -240,7 +240,7 @@ def parallel(rng):
 
 
 def scaled(rng):
-    """Any other kind, in other units."""
+    """Draw a problem of any other kind, in other units."""
     made = KINDS[str(rng.choice([name for name in KINDS if name not in ("scaled", "bounded")]))](rng)
     made["features"] = made["features"] * 10.0 ** rng.choice([-100.0, -50.0, -7.0, 7.0, 50.0, 100.0])
     made["theta"] = made["theta"] * 10.0 ** rng.choice([-50.0, -7.0, 0.0, 7.0, 50.0])
@@ -248,7 +248,7 @@ def scaled(rng):
 
 
 def uneven(rng):
-    """Rows and coordinates of very different sizes."""
+    """Draw rows and coordinates of very different sizes."""
     shape = _shape(rng)
     features = rng.normal(size=shape) * 10.0 ** rng.uniform(-5, 5, size=(*shape[:2], 1))
     factors = 10.0 ** rng.uniform(-8, 8, size=shape[2])
@@ -260,7 +260,7 @@ def uneven(rng):
 
 
 def degenerate(rng):
-    """Small integers of low rank, some as tenths."""
+    """Draw small integers of low rank, some divided by ten."""
     shape = _shape(rng)
     few = int(rng.integers(1, shape[2] + 1))
     features = rng.integers(-3, 4, size=(*shape[:2], few)) @ rng.integers(-3, 4, size=(few, shape[2]))
@@ -268,7 +268,7 @@ def degenerate(rng):
 
 
 def ties(rng):
-    """Small integers throughout, tied exactly or by a rounding."""
+    """Draw small integers, tied exactly or up to rounding."""
     shape = _shape(rng)
     unit = rng.choice([1.0, 0.1, 0.3])
     theta = rng.integers(-4, 5, size=shape[2]) * rng.choice([1.0, 0.1])
@@ -276,7 +276,7 @@ def ties(rng):
 
 
 def duplicates(rng):
-    """Arms that are copies or multiples of others, in their own context or another."""
+    """Draw arms that are copies or multiples of others, in the same context or another."""
     made = plain(rng)
     features = made["features"]
     table = features.reshape(-1, features.shape[2])
@@ -287,7 +287,7 @@ def duplicates(rng):
 
 
 def close_gaps(rng):
-    """Means that almost are equal."""
+    """Draw means that are almost equal."""
     made = plain(rng)
     features, theta = made["features"], made["theta"]
     flat = features - (features @ theta)[..., None] * theta / (theta @ theta)
@@ -295,7 +295,7 @@ def close_gaps(rng):
 
 
 def bounded(rng):
-    """A bound on the parameters of alternatives."""
+    """Draw a problem with a bound on the parameters of alternatives."""
     made = (plain, plain, near_dependent, degenerate, duplicates)[rng.integers(5)](rng)
     stretch = rng.choice([1.0, 1 + 1e-6, 1.02, 1.3, 4.0])
     made["features"] = made["features"] * rng.choice([1e-50, 1.0, 1.0, 1e27])
@@ -311,7 +311,7 @@ KINDS = {
 
 
 def draw(kind: str, seed: int, number: int) -> sb.Problem:
-    """Problem `number` of a kind."""
+    """Return problem `number` of a kind."""
     rng = np.random.default_rng([seed, number])
     made = KINDS[kind](rng)
     count = len(made["features"])
@@ -330,7 +330,7 @@ def _tolerance(number: int) -> float:
 
 
 def answers(problem: sb.Problem, number: int):
-    """Every program's answer, or the reason why there is none."""
+    """Yield every program's answer, or the reason why there is none."""
 
     def ask(call):
         try:
@@ -348,7 +348,7 @@ def answers(problem: sb.Problem, number: int):
 
 
 def attack(count: int, seed: int) -> tuple[Counter, Counter, list[str], dict[str, list[float]]]:
-    """Tried, refused and refuted answers by (kind, program), reasons of refusals, the flaws found, and widths."""
+    """Return counts of answers by (kind, program), reasons of refusals, the flaws found, and widths of brackets."""
     tally, reasons, found = Counter(), Counter(), []
     widths: dict[str, list[float]] = {}
     names = list(KINDS)

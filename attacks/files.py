@@ -1,6 +1,6 @@
-"""Hostile files: TOML, JSON, npz, zip and Parquet that are damaged, forged, enormous or named to do harm.
+"""Hostile files: TOML, JSON, npz, zip and Parquet files that are damaged, forged, enormous or maliciously named.
 
-Each must be refused with one line, or read as what it is: no traceback, no file outside the directory, no gigabytes.
+Each must be refused in one line, or read correctly: no traceback, no file outside the directory, no gigabytes.
 
     python attacks/files.py --count 2000 --seed 0
 """
@@ -38,7 +38,7 @@ from solid_bandits.paper.jester import data
 
 MOST_SECONDS = 60
 MOST_MEMORY = 1_000_000
-"""kB that a case may take beyond what was taken before."""
+"""Largest growth of memory, in kB, that a case may cause."""
 
 TOML = """title = "Small"
 horizon = 20
@@ -69,7 +69,7 @@ WRONG: list[Any] = [
 
 
 class Case(NamedTuple):
-    """An attack, and whether it must be refused or may also be taken."""
+    """An attack, and whether it must be refused or may also be accepted."""
 
     name: str
     attack: Callable[[], object]
@@ -77,7 +77,7 @@ class Case(NamedTuple):
 
 
 class Place:
-    """A folder to attack in: small results of `compare` and `reproduce` in it, to be copied and spoilt."""
+    """A folder to attack in, with small results of `compare` and `reproduce` to be copied and corrupted."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -91,21 +91,21 @@ class Place:
         )
 
     def new(self, ending: str = "") -> Path:
-        """A name that is not used yet."""
+        """Return an unused name."""
         self.count += 1
         home = self.folder / f"case{self.count}" / "deep" / "er"
         home.mkdir(parents=True)
         return home / f"it{ending}"
 
     def copied(self, what: str) -> Path:
-        """A copy of one of the results."""
+        """Return a copy of one of the results."""
         path = self.new()
         shutil.copytree(self.folder / what, path)
         return path
 
 
 def command(*arguments: object) -> None:
-    """Run a command in this process; a ValueError of its one line if it fails with status 2."""
+    """Run a command in this process; if it fails with status 2, raise a ValueError with its one line."""
     before, sys.argv = sys.argv, ["solid-bandits", *map(str, arguments)]
     errors = io.StringIO()
     try:
@@ -125,7 +125,7 @@ def command(*arguments: object) -> None:
 
 
 def toml_cases(place: Place) -> Iterator[Case]:
-    """Experiments of one's own."""
+    """Yield a user's experiment files."""
 
     def read(text: str | bytes, name: str = "mine.toml") -> Callable[[], None]:
         def attack() -> None:
@@ -256,7 +256,7 @@ def toml_cases(place: Place) -> Iterator[Case]:
 
 
 def tree(folder: Path) -> set[str]:
-    """The names of all files below."""
+    """Return the names of all files below."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
@@ -264,7 +264,7 @@ def tree(folder: Path) -> set[str]:
 
 
 def paths_in(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to every value."""
+    """Yield the path of every value."""
     yield path
     below = (
         content.items()
@@ -278,7 +278,7 @@ def paths_in(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ..
 
 
 def replaced(content: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """The content with one value replaced; taken out where the value is ... itself."""
+    """Return the content with one value replaced, or removed if the value is `...`."""
     if not path:
         return value
     result = copy.deepcopy(content)
@@ -293,12 +293,12 @@ def replaced(content: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 def outside(place: Place, home: Path) -> set[str]:
-    """What lies around a case's directory."""
+    """Return the names of the files around a case's directory."""
     return {str(path) for path in home.parents[2].rglob("*") if home not in (path, *path.parents)}
 
 
 def reported(place: Place, file: str, content: str | bytes) -> Callable[[], None]:
-    """`report` on a directory with this file in it: nothing may appear outside of it."""
+    """Return an attack that runs `report` on a directory with this file, outside of which nothing may appear."""
 
     def attack() -> None:
         home = place.copied("reproduced")
@@ -317,7 +317,7 @@ JSON_FILES = ("small/experiment.json", "invocations.json", "small/even/manifest.
 
 
 def json_cases(place: Place) -> Iterator[Case]:
-    """What `reproduce` and `compare` wrote, spoilt."""
+    """Yield corrupted files of `reproduce` and `compare`."""
     described = json.loads((place.folder / "reproduced" / JSON_FILES[0]).read_text())
     for name in (
         "../../x",
@@ -368,7 +368,7 @@ def json_cases(place: Place) -> Iterator[Case]:
             path = home / "results.parquet"
             table = rewrite(pl.read_parquet(path))
             table.write_parquet(path)
-            if forged:  # with a manifest to fit
+            if forged:  # with a matching manifest
                 manifest = json.loads((home / "manifest.json").read_text())
                 manifest["tables"]["results.parquet"] = {
                     "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
@@ -409,18 +409,18 @@ def json_cases(place: Place) -> Iterator[Case]:
 
 
 def npy(header: str, content: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
-    """A .npy file with a header of one's own."""
+    """Return a .npy file with a given header."""
     length = struct.pack("<H" if version[0] == 1 else "<I", len(header) + 1)
     return b"\x93NUMPY" + version + length + header.encode("latin-1") + b"\n" + content
 
 
 def numbers(shape: str, dtype: str = "<f8", order: str = "False") -> str:
-    """A header."""
+    """Return a header."""
     return f"{{'descr': '{dtype}', 'fortran_order': {order}, 'shape': {shape}, }}"
 
 
 def zipped(members: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip file."""
+    """Return a zip file."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", kind) as archive:
         for name, member in members.items():
@@ -429,7 +429,7 @@ def zipped(members: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes
 
 
 def bomb(name: str, size: int, head: bytes = b"") -> bytes:
-    """A zip file with one member that is mostly nothing, written piece by piece."""
+    """Return a zip file with one member that is mostly zeros, written piece by piece."""
     content = io.BytesIO()
     with (
         zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
@@ -442,7 +442,7 @@ def bomb(name: str, size: int, head: bytes = b"") -> bytes:
 
 
 def lying(content: bytes, declared: int) -> bytes:
-    """A zip file of one member that declares another size."""
+    """Return a zip file of one member that declares a wrong size."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         (member,) = archive.infolist()
         start = archive.start_dir
@@ -453,7 +453,7 @@ def lying(content: bytes, declared: int) -> bytes:
 
 
 def npz_cases(place: Place, quick: bool) -> Iterator[Case]:
-    """Files of problems."""
+    """Yield files of problems."""
 
     def loaded(content: bytes) -> Callable[[], None]:
         def attack() -> None:
@@ -532,7 +532,7 @@ def npz_cases(place: Place, quick: bool) -> Iterator[Case]:
 
 
 def jester_cases(place: Place, quick: bool) -> Iterator[Case]:
-    """Files of ratings."""
+    """Yield files of ratings."""
 
     def read(content: bytes) -> Callable[[], object]:
         return lambda: data.read(content, "hostile")
@@ -575,11 +575,11 @@ def jester_cases(place: Place, quick: bool) -> Iterator[Case]:
     yield Case("jester: a device", lambda: jester.jester("/dev/zero"))
 
 
-# What chance makes of good files
+# Random changes of valid files
 
 
 def random_cases(place: Place, count: int, seed: int) -> Iterator[Case]:
-    """Files of ours with a value replaced, or with bytes flipped, cut or doubled."""
+    """Yield files of ours with a value replaced, or with bytes flipped, cut or doubled."""
     chance = random.Random(seed)
     kept = {file: (place.folder / "reproduced" / file).read_bytes() for file in JSON_FILES}
     manifest = (place.folder / "compared" / "manifest.json").read_bytes()
@@ -649,7 +649,7 @@ def random_cases(place: Place, count: int, seed: int) -> Iterator[Case]:
 
 
 def complaint(case: Case) -> str:
-    """What went wrong; nothing if it did as it should."""
+    """Return what went wrong, or empty text."""
 
     def late(*_: object) -> None:
         raise RuntimeError(f"took more than {MOST_SECONDS} s")
@@ -676,7 +676,7 @@ def complaint(case: Case) -> str:
 
 
 def attack(count: int, seed: int, quick: bool = False, verbose: bool = True) -> tuple[int, int]:
-    """Try all; return how many were tried, and how many failed."""
+    """Try all attacks; return the number tried and the number failed."""
     tried = failed = 0
     with tempfile.TemporaryDirectory(prefix="attack-files-") as folder:
         place = Place(Path(folder))
@@ -699,7 +699,9 @@ def attack(count: int, seed: int, quick: bool = False, verbose: bool = True) -> 
 def main() -> None:
     """Attack from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--count", type=int, default=1000, help="random files beside those that are listed")
+    parser.add_argument(
+        "--count", type=int, default=1000, help="number of random files besides the listed ones"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="smaller bombs")
     given = parser.parse_args()

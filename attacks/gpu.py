@@ -1,8 +1,8 @@
-"""Walk the public path of a GPU: every way in which a user's call reaches one, and every way in which it may fail.
+"""Attack the public path of a GPU: every way in which a user's call reaches one, and every way in which it may fail.
 
 Run, on a machine with an NVIDIA GPU and the extra `gpu`: python attacks/gpu.py [--wave 131072]
 
-A numba simulator passes where a device does not (attributes, memory, occupancy), so only a device counts. Prints the
+Numba's simulator passes where a device does not (attributes, memory, occupancy), so only a device counts. Prints the
 versions, then a line for each check, "pass" or "FAIL" with the reason; exit status 1 if any fails.
 """
 
@@ -33,7 +33,7 @@ from solid_bandits.gpu.layout import UnfitError
 HORIZON, RUNS = 400, 512
 PROBLEM = sb.problems.random(n_contexts=4, n_arms=8, dim=8, seed=0)
 ONE_CONTEXT = sb.problems.end_of_optimism(xi=0.1)
-"""For the policies that take one context."""
+"""Problem for the policies that take one context."""
 FIT = [
     sb.Greedy(),
     sb.EpsilonGreedy(epsilon=0.2),
@@ -49,11 +49,12 @@ FIT = [
     sb.rivals.UCB1(),
 ]
 ROUNDING = 8
-"""Runs of `RUNS` that may end with another regret than the CPU's: one part by rounding, and then end anywhere."""
+"""Number of `RUNS` runs that may end with another regret than on the CPU: a run diverges after one rounding
+difference."""
 
 
 class OwnState(NamedTuple):
-    """What Greedy carries."""
+    """State of Greedy."""
 
     regression: extend.Regression
 
@@ -73,7 +74,7 @@ def own_act(agent, arms, available, out):
 
 @dataclass(frozen=True)
 class OwnGreedy(sb.extend.DecisionPolicy):
-    """A compiled policy of one's own."""
+    """A user's compiled policy."""
 
     kernels = sb.extend.Kernels(own_act, certain=True)
 
@@ -100,7 +101,7 @@ def ends(problem, policies, horizon, runs, device, seed=0) -> np.ndarray:
 
 
 def asked_of_the_device() -> str:
-    """Every attribute that the sizing of waves asks for is known to the driver's bindings."""
+    """Check that the driver's bindings know every attribute that the sizing of waves asks for."""
     from numba import cuda
 
     gpu = cuda.get_current_device()
@@ -112,7 +113,7 @@ def asked_of_the_device() -> str:
 
 
 def as_on_the_cpu(policy: sb.extend.DecisionPolicy | sb.extend.TablePolicy) -> Callable[[], str]:
-    """`simulate` gives the runs of the CPU."""
+    """Return a check that `simulate` gives the runs of the CPU."""
 
     def check() -> str:
         problem = ONE_CONTEXT if isinstance(policy, sb.rivals.UCB1) else PROBLEM
@@ -125,7 +126,7 @@ def as_on_the_cpu(policy: sb.extend.DecisionPolicy | sb.extend.TablePolicy) -> C
 
 
 def a_problem_for_each_run() -> str:
-    """`simulate` with a new problem in each run."""
+    """Check `simulate` with a new problem in each run."""
 
     def problem(run):
         return sb.problems.random(n_contexts=2, n_arms=3, dim=4, seed=run)
@@ -137,7 +138,7 @@ def a_problem_for_each_run() -> str:
 
 
 def summary_of(runs: int, path: Path, progress=None) -> dict:
-    """The summary of RandUCB on the toy problem, as written to its file, without its seconds."""
+    """Return the summary of RandUCB on the toy problem, as written to its file, without its seconds."""
     sb.summarise(
         sb.problems.toy(),
         {"RandUCB": sb.RandUCB()},
@@ -154,7 +155,7 @@ def summary_of(runs: int, path: Path, progress=None) -> dict:
 
 
 def resumed(wave: int) -> Callable[[], str]:
-    """`summarise` that is interrupted after a wave and called again gives what one call gives."""
+    """Return a check that `summarise`, interrupted after a wave and called again, gives what one call gives."""
 
     def check() -> str:
         runs = 3 * wave + 17
@@ -180,7 +181,7 @@ def resumed(wave: int) -> Callable[[], str]:
 
 
 def compared() -> str:
-    """`solid-bandits compare --device gpu` writes its table and its page."""
+    """Check that `solid-bandits compare --device gpu` writes its table and its page."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             "compare",
@@ -209,7 +210,7 @@ def compared() -> str:
 
 
 def own_policy() -> str:
-    """A user's compiled policy gives the runs of ours."""
+    """Check that a user's compiled policy gives the runs of ours."""
     own, ours = ends(PROBLEM, {"own": OwnGreedy(), "ours": sb.Greedy()}, HORIZON, RUNS, "gpu").reshape(
         2, RUNS
     )[::-1]
@@ -218,7 +219,7 @@ def own_policy() -> str:
 
 
 def refused(policy: sb.extend.DecisionPolicy | sb.extend.TablePolicy) -> Callable[[], str]:
-    """What cannot run there is refused in one line that names the policy."""
+    """Return a check that an unsupported policy is refused in one line that names it."""
 
     def check() -> str:
         try:
@@ -235,7 +236,7 @@ def refused(policy: sb.extend.DecisionPolicy | sb.extend.TablePolicy) -> Callabl
 
 
 def little_memory() -> str:
-    """With little memory free waves are smaller and give the same; with none the error says so in one line."""
+    """Check that waves get smaller with little free memory, and that with none the error is one line."""
     from numba import cuda
 
     rng = np.random.default_rng(0)
@@ -248,7 +249,7 @@ def little_memory() -> str:
     assert size < 131_072, size
     assert (ends(problem, many, 20, 4_000, "gpu") == whole).all()
     left = gpu_memory()[0]
-    while left > 64 * 2**20:  # to the last megabytes, in ever smaller pieces
+    while left > 64 * 2**20:  # down to the last megabytes, in ever smaller pieces
         try:
             taken.append(cuda.device_array(int(left - 32 * 2**20), dtype=np.uint8))
         except Exception:
@@ -269,7 +270,7 @@ def little_memory() -> str:
 
 
 def interrupted() -> str:
-    """An interrupt in the midst of a wave is heard at once, and the device works on."""
+    """Check that an interrupt during a wave takes effect at once, and that the device works on."""
     problem, policies = sb.problems.toy(), {"LinTS": sb.LinTS()}
     sb.simulate(problem, policies, 10, 64, device="gpu")  # compiled
     heard: list[float] = []
@@ -296,7 +297,7 @@ def interrupted() -> str:
 
 
 def main() -> int:
-    """Run every check and count those that fail."""
+    """Run every check and count failures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,9 +1,10 @@
-"""A read-only installation, run by somebody without a home: the usual container. All works, with one warning.
+"""A read-only installation run by a user without a home, as in a usual container. Everything must work, with one
+warning.
 
-The package is copied to where nothing can be written, and run without a folder for compiled code: no home, a home that
-is missing, a file, or to be read only, and the same of the folder that a variable names. Root, whom nothing stops,
-becomes a user whom the system does not know (with `setpriv`). Each must end well, say once that compiled code cannot be
-kept, also where two workers compile, and write nothing but what was asked for.
+The package is copied to a read-only place and run without a folder for compiled code: no home, a home that is missing,
+a file, or read-only, and the same for the folder that a variable names. Root, who may write anywhere, becomes a user
+unknown to the system (with `setpriv`). Each command must succeed, warn once that compiled code cannot be kept (also
+when two workers compile), and write nothing but its output.
 
     python attacks/homeless.py [--every N]
 """
@@ -57,7 +58,7 @@ class House:
         folder.chmod(0o755)
 
     def environments(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Variables of somebody who has no place for compiled code."""
+        """Yield the variables of users who have no place for compiled code."""
         yield "no home", {}
         yield "a home that is missing", {"HOME": str(self.closed / "gone")}
         yield "a home to be read only", {"HOME": str(self.closed)}
@@ -67,7 +68,7 @@ class House:
         yield "a file for a folder", {"SOLID_BANDITS_CACHE": str(self.file)}
 
     def commands(self, out: Path) -> Iterator[tuple[str, list[str], int]]:
-        """What is run, and how often it is to warn."""
+        """Yield each command, and how often it must warn."""
         yield "an agent", ["-c", AGENT], 1
         self.script.write_text(SIMULATION)
         yield "a simulation by two workers", [str(self.script)], 1
@@ -106,12 +107,12 @@ class House:
         )
 
     def tree(self) -> set[str]:
-        """All there is where nothing is to be written."""
+        """Return all files where nothing may be written."""
         return {str(path) for place in (self.site, self.closed) for path in place.rglob("*")}
 
 
 def stranger() -> list[str]:
-    """What makes root a user whom the system does not know, who may read everything; nothing for anybody else."""
+    """Return the command prefix that makes root an unknown user who may read everything; empty for other users."""
     if os.getuid():
         return []
     rights = ["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"]
@@ -119,16 +120,16 @@ def stranger() -> list[str]:
 
 
 def attack(every: int = 1, verbose: bool = True) -> tuple[int, int]:
-    """Try all, or one in so many; return how many were tried, and how many failed."""
+    """Try all attacks, or one in `every`; return the number tried and the number failed."""
     tried = failed = number = 0
     with tempfile.TemporaryDirectory(prefix="attack-homeless-") as name:
         house = House(Path(name))
         for where, variables in house.environments():
             out = house.folder / f"out{number}"
             out.mkdir()
-            out.chmod(0o777)  # whoever the stranger is
+            out.chmod(0o777)  # whatever user the stranger is
             if not os.getuid() and "no home" in where:
-                pass  # root has a home of its own in the system's list; the stranger has none
+                pass  # the system lists a home for root, but none for the stranger
             elif "HOME" not in variables:
                 variables = {**variables, "HOME": str(house.closed / "gone")}
             for what, arguments, warnings in house.commands(out):
@@ -157,7 +158,7 @@ def attack(every: int = 1, verbose: bool = True) -> tuple[int, int]:
 def main() -> None:
     """Attack from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--every", type=int, default=1, help="try one in so many")
+    parser.add_argument("--every", type=int, default=1, help="try only one in EVERY")
     given = parser.parse_args()
     began = time.monotonic()
     print(HEAD)

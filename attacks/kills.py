@@ -1,7 +1,7 @@
 """Commands killed at random times, and a writer killed at every file it touches.
 
-Whatever the moment: no process is left behind, what is there is whole or not there, and the same command, repeated,
-arrives at the same bytes. SIGKILL and SIGTERM take turns; SIGTERM ends with status 143 and no traceback.
+Whatever the moment: no process is left behind, each file is complete or absent, and the same command, repeated,
+arrives at the same bytes. SIGKILL and SIGTERM alternate; SIGTERM ends with status 143 and no traceback.
 
     python attacks/kills.py --compare 50 --reproduce 100 --saves 40 --seed 0
 """
@@ -25,7 +25,7 @@ from solid_bandits._internal.files import LOCK_FILE
 from solid_bandits.simulation import results
 
 SECONDS_TO_END = 45.0
-"""Three times what a command allows itself after SIGTERM: the machine may be busy."""
+"""Seconds to end: three times what a command allows itself after SIGTERM, because the machine may be busy."""
 FINISHED_ONE_IN = 3
 
 TOML = """
@@ -50,11 +50,11 @@ name = "greedy"
 
 
 class FoundError(Exception):
-    """Something that must not be."""
+    """Raised for a finding."""
 
 
 def left(session: int) -> list[int]:
-    """Processes of a session that still run."""
+    """Return the processes of a session that still run."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -75,7 +75,7 @@ class Command:
         self.arguments = [sys.executable, "-m", "solid_bandits", *arguments, "--jobs", "2", "--out"]
         self.out = folder / name / "out"
         self.errors = folder / f"{name}.txt"
-        self.finish(self.out)  # compiles, where nothing is compiled yet
+        self.finish(self.out)  # compiles if nothing is compiled yet
         shutil.rmtree(self.out)
         began = time.monotonic()
         self.finish(self.out)
@@ -85,32 +85,32 @@ class Command:
         shutil.rmtree(self.out)
 
     def start(self, out: Path) -> "subprocess.Popen[bytes]":
-        """Start it, in a session of its own."""
+        """Start it, in its own session."""
         with self.errors.open("wb") as errors:
             return subprocess.Popen(
                 [*self.arguments, str(out)], stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
             )
 
     def finish(self, out: Path) -> None:
-        """Let it come to its end."""
+        """Let it finish."""
         process = self.start(out)
         if process.wait(timeout=300):
             raise FoundError(f"repeated, it ends with {process.returncode}: {self.errors.read_text()}")
         self.check_alone(process.pid)
 
     def contents(self) -> dict[str, bytes]:
-        """What must not depend on how it came about."""
+        """Return the contents that must not depend on interruptions."""
         return {
             str(one.relative_to(self.out)): one.read_bytes() for one in sorted(self.out.rglob("*.parquet"))
         }
 
     def tree(self) -> set[str]:
-        """All names."""
+        """Return the names of all files."""
         return {str(one.relative_to(self.out)) for one in self.out.rglob("*")}
 
     def kill(self, number: int, after: float) -> None:
-        """Kill it after so many seconds, look at what is left."""
-        before = self.tree()  # what others that were killed have left
+        """Kill it after some seconds, and check what is left."""
+        before = self.tree()  # files that earlier kills have left
         process = self.start(self.out)
         try:
             process.wait(timeout=after)
@@ -125,7 +125,7 @@ class Command:
         self.check_alone(process.pid)
         said = self.errors.read_text()
         allowed = [0, -signal.SIGKILL] if number == signal.SIGKILL else [0, 143]
-        # Before the first line of the command's own code, and after its last, SIGTERM does what it does to any process.
+        # Before the first line of the command's own code, and after its last, SIGTERM has its default effect.
         if not said or (self.out.exists() and self.tree() == self.names):
             allowed.append(-signal.SIGTERM)
         if status not in allowed:
@@ -154,7 +154,7 @@ class Command:
             time.sleep(0.1)
 
     def check_same(self) -> None:
-        """Finish, and compare with what was never interrupted."""
+        """Finish, and compare with an uninterrupted run."""
         self.finish(self.out)
         if self.contents() != self.wanted:
             raise FoundError("other bytes than without interruption")
@@ -164,7 +164,7 @@ class Command:
 
 
 def kill_command(command: Command, count: int, chance: random.Random, verbose: bool) -> int:
-    """Kill it so often; return how many failed."""
+    """Kill it `count` times; return the number of failures."""
 
     def once(number: int) -> None:
         which = signal.SIGKILL if number % 2 else signal.SIGTERM
@@ -176,7 +176,7 @@ def kill_command(command: Command, count: int, chance: random.Random, verbose: b
 
 
 def failures(count: int, once: Callable[[int], None], name: str, verbose: bool) -> int:
-    """How many of so many attacks fail."""
+    """Return how many of `count` attacks fail."""
     failed = 0
     for number in range(count):
         try:
@@ -191,14 +191,14 @@ def failures(count: int, once: Callable[[int], None], name: str, verbose: bool) 
 
 
 def play() -> sb.Results:
-    """Results to save."""
+    """Return results to save."""
     return sb.simulate(sb.problems.toy(), {"LinUCB": sb.LinUCB()}, 50, runs=3, seed=0, jobs=1)
 
 
 def save_and_die(out: Path, moments: list[int]) -> None:
     """Save in a child that is killed at the first of these file operations, in another at the second, and so on."""
     played = play()
-    # The threads of the library of tables do not live on in a child: what needs them is done before.
+    # The threads of the table library do not survive in a child, so the work that needs them is done before.
     content = results._parquet(played.table)
     results._parquet = lambda table: content
     results.check_table = lambda table, configuration: None
@@ -225,7 +225,7 @@ def save_and_die(out: Path, moments: list[int]) -> None:
 
 
 def kill_saves(count: int, folder: Path, chance: random.Random, verbose: bool) -> int:
-    """Kill a writer at the first, second, ... file operation; return how many failed."""
+    """Kill a writer at the first, second, ... file operation; return the number of failures."""
     whole = play()
     whole.save(folder / "whole")
     wanted = (folder / "whole" / "results.parquet").read_bytes()
@@ -262,7 +262,7 @@ def kill_saves(count: int, folder: Path, chance: random.Random, verbose: bool) -
 def attack(
     compare: int, reproduce: int, saves: int, seed: int, verbose: bool = True
 ) -> list[tuple[str, int, int]]:
-    """Try them; return name, tried and failed of each kind, and print each when it is through."""
+    """Run the attacks; return name, tried and failed of each kind, and print each when it is finished."""
     chance = random.Random(seed)
     rows = []
     began = time.monotonic()

@@ -1,6 +1,7 @@
-"""Two writers at once into one new directory: one of them is refused, and what is there is the other's, whole.
+"""Two concurrent writers into one new directory: one is refused, and the directory holds the complete work of the
+other.
 
-Most pairs save results that were played before; one in twenty plays whole commands, `compare` against `compare`.
+Most pairs save existing results; one in twenty plays complete commands, `compare` against `compare`.
 
     python attacks/races.py --count 600 --seed 0
 """
@@ -29,12 +30,12 @@ ONE_COMMAND_IN = 20
 
 
 def play(seed: int) -> sb.Results:
-    """Results that differ from seed to seed."""
+    """Return results that differ by seed."""
     return sb.simulate(sb.problems.toy(), {"LinUCB": sb.LinUCB()}, 50, runs=3, seed=seed, jobs=1)
 
 
 def saved(results: sb.Results, out: Path) -> str:
-    """Save; what was said against it."""
+    """Save the results; return the error message, if any."""
     try:
         results.save(out)
     except ValueError as error:
@@ -43,7 +44,7 @@ def saved(results: sb.Results, out: Path) -> str:
 
 
 def compared(seed: int, out: Path) -> str:
-    """Run the command in this process; what it said against it."""
+    """Run the command in this process; return its error message, if any."""
     from solid_bandits import cli
 
     sys.argv = ["solid-bandits", "compare", "toy", "--policy", "linucb", "--horizon", "50", "--runs", "3"]
@@ -63,7 +64,7 @@ def compared(seed: int, out: Path) -> str:
 
 
 def writer(seed: int, pipe: Connection, start: Any) -> None:
-    """A process that writes when it is told."""
+    """Write, in its own process, when told to."""
     results = play(seed)
     pipe.send("ready")
     while True:
@@ -74,7 +75,7 @@ def writer(seed: int, pipe: Connection, start: Any) -> None:
         start.wait()
         began = time.perf_counter()
         while time.perf_counter() - began < delay:
-            pass  # microseconds matter: no sleep
+            pass  # busy wait, because microseconds matter
         try:
             pipe.send(compared(seed, out) if command else saved(results, out))
         except Exception as error:
@@ -82,7 +83,7 @@ def writer(seed: int, pipe: Connection, start: Any) -> None:
 
 
 def complaint(out: Path, said: list[str], tables: list[Any], files: set[str]) -> str:
-    """What is wrong after a race; nothing if nothing is."""
+    """Return what is wrong after a race, or empty text."""
     winners = [place for place, one in enumerate(said) if not one]
     if len(winners) != 1:
         return f"{len(winners)} of 2 succeeded: {said}"
@@ -96,7 +97,7 @@ def complaint(out: Path, said: list[str], tables: list[Any], files: set[str]) ->
 
 
 def attack(count: int, seed: int, verbose: bool = True) -> tuple[int, int]:
-    """Try so many pairs; return how many were tried, and how many failed."""
+    """Try `count` pairs; return the number tried and the number failed."""
     chance = random.Random(seed)
     spawn = multiprocessing.get_context("spawn")
     start = spawn.Barrier(2)

@@ -11,7 +11,7 @@ import solid_bandits as sb
 
 
 class Call(NamedTuple):
-    """A public call with good arguments, and what kind each is: number, array, word, or any other."""
+    """A public call with good arguments, and the kind of each: number, array, word, or other."""
 
     function: Callable[..., Any]
     good: dict[str, Any]
@@ -23,12 +23,12 @@ OPTIONAL = "number or none"
 
 
 def kinds(numbers: str = "", **others: str) -> dict[str, str]:
-    """Kinds by name: the numbers in one string."""
+    """Return kinds by name; `numbers` lists the numeric arguments."""
     return {**dict.fromkeys(numbers.split(), "number"), **others}
 
 
 def some_log(rows: int = 12) -> pl.DataFrame:
-    """A log of a bandit's own."""
+    """Return a bandit's own log."""
     bandit = sb.Bandit(sb.LinUCB(), dim=2, noise_std=0.5, floor=0.3)
     for place in range(rows):
         bandit.decide(TWO, event_id=f"e{place}", time=float(place))
@@ -37,7 +37,7 @@ def some_log(rows: int = 12) -> pl.DataFrame:
 
 
 def room_calls(folder: Path) -> Iterator[tuple[str, Call]]:
-    """Every public call of these rooms."""
+    """Yield every public call of these rooms."""
     yield from live(folder)
     yield from evaluation(folder)
     yield from streams(folder)
@@ -45,7 +45,7 @@ def room_calls(folder: Path) -> Iterator[tuple[str, Call]]:
 
 
 def live(folder: Path) -> Iterator[tuple[str, Call]]:
-    """`Bandit`, and the later calls of `Agent`."""
+    """Yield the calls of `Bandit`, and the later calls of `Agent`."""
 
     def begun() -> sb.Bandit:
         bandit = sb.Bandit(sb.LinUCB(), dim=2, noise_std=0.5)
@@ -135,7 +135,7 @@ def live(folder: Path) -> Iterator[tuple[str, Call]]:
 
 
 def evaluation(folder: Path) -> Iterator[tuple[str, Call]]:
-    """`sb.logs` and `sb.ope`."""
+    """Yield the calls of `sb.logs` and `sb.ope`."""
     log = some_log()
     plain = pl.DataFrame({"arm": ["x", "y", "x"], "reward": [1.0, 0.0, 1.0], "probability": [0.5, 0.5, 0.5]})
     yield (
@@ -183,7 +183,7 @@ def evaluation(folder: Path) -> Iterator[tuple[str, Call]]:
 
 
 def streams(folder: Path) -> Iterator[tuple[str, Call]]:
-    """`sb.streams`, streams of one's own in `simulate`, and summaries."""
+    """Yield the calls of `sb.streams`, of `simulate` with a user's stream, and of summaries."""
     sizes = {"n_arms": 3, "noise_std": 1.0, "fresh": 0.5, "n_contexts": 4, "drift": 0.1, "availability": 0.9}
     sizes |= {"seed": 0}
     for name, more in (
@@ -266,7 +266,7 @@ def streams(folder: Path) -> Iterator[tuple[str, Call]]:
 
 
 def theory() -> Iterator[tuple[str, Call]]:
-    """Appendix C, the theorems, and the policies that came later."""
+    """Yield the calls of Appendix C, of the theorems, and of later policies."""
     toy = sb.problems.toy()
     allocation = sb.bounds.lower_bound(toy).allocation
     yield "execute", Call(sb.bounds.execute, {"problem": toy, "allocation": allocation}, {})

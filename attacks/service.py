@@ -1,10 +1,10 @@
-"""A decision service killed under load: nothing that was acknowledged is lost, nothing counts twice.
+"""A decision service killed under load: nothing acknowledged is lost, and nothing counts twice.
 
-Each round: a server as a process, clients that decide and learn over several connections and repeat with the same ids
-what was not answered, and some of what was; at a random time SIGKILL, or SIGTERM in every fourth round, after which the
-server starts from a snapshot. After each round the log is read: every decision and reward that was
-acknowledged is there once, as it was answered; no id is there twice. At the end `solid-bandits replay` compares every
-decision and snapshot of all rounds. Some rounds have a disk that fills up instead, where a small one can be mounted.
+Each round runs a server as a process and clients that decide and learn over several connections, repeating with the
+same ids every call without an answer and some of the answered ones. At a random time the server gets SIGKILL (SIGTERM
+in every fourth round, after which it starts from a snapshot). After each round the log is read: every acknowledged
+decision and reward is in it once, as it was answered, and no id is in it twice. At the end `solid-bandits replay`
+compares all decisions and snapshots. In some rounds a disk fills up instead, where a small one can be mounted.
 
     python attacks/service.py --kills 100 --full 5 --seed 0
 """
@@ -30,9 +30,9 @@ from solid_bandits.service.open_store import FILE
 
 CLIENTS = 4
 PATIENCE = 120.0
-"""Seconds for a start, an end or an answer: what takes longer has come to a standstill."""
+"""Seconds to wait for a start, an end or an answer before the service counts as stuck."""
 MOST_KEPT = 1_000
-"""Answered calls, any of which may be repeated."""
+"""Number of answered calls, any of which may be repeated."""
 DIM = 5
 SPEC = {
     "name": "attacked", "policy": "lints", "dim": DIM, "noise_std": 1.0, "floor": 0.1, "half_life": 500,
@@ -41,7 +41,7 @@ SPEC = {
 
 
 class FoundError(Exception):
-    """Something that must not be."""
+    """Raised for a finding."""
 
 
 class Attacked:
@@ -55,7 +55,7 @@ class Attacked:
         self.url = ""
 
     def start(self) -> None:
-        """Start it; the port is another one each time."""
+        """Start it, on a new port each time."""
         command = [
             sys.executable,
             "-m",
@@ -70,7 +70,7 @@ class Attacked:
             [*command, *self._more], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         assert self.process.stdout is not None
-        giving_up = threading.Timer(PATIENCE, self.process.kill)  # then the line ends, empty
+        giving_up = threading.Timer(PATIENCE, self.process.kill)  # then the line is empty
         giving_up.start()
         said = self.process.stdout.readline()
         if said.startswith("admin key"):
@@ -82,7 +82,7 @@ class Attacked:
         self.url = said.split()[-1]
 
     def made(self, role: str) -> str:
-        """A new key."""
+        """Return a new key."""
         command = [
             sys.executable,
             "-m",
@@ -96,7 +96,7 @@ class Attacked:
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]
 
     def end(self, number: int) -> None:
-        """End it by a signal."""
+        """Send it a signal and wait for its end."""
         assert self.process is not None
         self.process.send_signal(number)
         try:
@@ -109,7 +109,7 @@ class Attacked:
 
 
 class Acknowledged:
-    """What the clients were told."""
+    """The answers that the clients received."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -117,18 +117,18 @@ class Acknowledged:
         self.rewards: dict[str, float] = {}
         self.repeated = 0
         self.unanswered: list[tuple[str, dict[str, object]]] = []
-        """Calls whose answer was lost: they are repeated in the next round."""
+        """Calls without an answer, to be repeated in the next round."""
         self.answered: list[tuple[str, dict[str, object]]] = []
-        """Some that were answered: repeated, they must get the same answer."""
+        """Some answered calls; repeated, they must get the same answer."""
 
 
 def reward_of(event_id: str) -> float:
-    """Always the same for a decision: whoever repeats it, after an answer that was lost, gives it no other reward."""
+    """Return the reward of a decision, always the same, so that a repeated call gives no other reward."""
     return round(random.Random(event_id).random(), 3)
 
 
 def play(server: Attacked, told: Acknowledged, seed: int, ended: threading.Event) -> None:
-    """One client: decide, alone or in batches, learn, repeat what was not answered."""
+    """Run one client: decide, alone or in batches, learn, repeat unanswered calls."""
     rng = random.Random(seed)
     number = 0
     with httpx.Client(
@@ -156,7 +156,7 @@ def play(server: Attacked, told: Acknowledged, seed: int, ended: threading.Event
             answered = _called(client, told, call)
             if answered is None:
                 return
-            if answered and call[0] == "decisions":  # else there is nothing to reward yet
+            if answered and call[0] == "decisions":  # otherwise there is nothing to reward yet
                 rewards = [
                     {"event_id": one["event_id"], "reward": reward_of(str(one["event_id"]))}  # type: ignore[index]
                     for one in call[1]["decisions"]  # type: ignore[attr-defined]
@@ -167,7 +167,9 @@ def play(server: Attacked, told: Acknowledged, seed: int, ended: threading.Event
 
 
 def _called(client: httpx.Client, told: Acknowledged, call: tuple[str, dict[str, object]]) -> bool | None:
-    """Whether it was done; None where there was no answer. What was done is noted, what was not is repeated later."""
+    """Return whether a call succeeded; None without an answer. Record successes, and queue the others for
+    repetition.
+    """
     path, body = call
     try:
         answer = client.post(f"/v1/models/attacked/{path}", json=body)
@@ -200,7 +202,7 @@ def _called(client: httpx.Client, told: Acknowledged, call: tuple[str, dict[str,
 
 
 def check(directory: Path, told: Acknowledged) -> tuple[int, int]:
-    """Compare the log with what the clients were told; how many events and expiries it has."""
+    """Compare the log with the clients' answers; return its number of events and expiries."""
     store = SqliteStore(directory / FILE)
     decisions: dict[str, tuple[object, list[float]]] = {}
     closed: dict[str, float | None] = {}
@@ -233,7 +235,7 @@ def check(directory: Path, told: Acknowledged) -> tuple[int, int]:
 
 
 def attack(server: Attacked, told: Acknowledged, rng: random.Random, seconds: float, number: int) -> None:
-    """One round: load, and a signal after a while."""
+    """Play one round: load, and a signal after a while."""
     server.start()
     if not told.decisions:
         made = httpx.post(
@@ -270,7 +272,7 @@ def attack(server: Attacked, told: Acknowledged, rng: random.Random, seconds: fl
 
 
 def replayed(directory: Path) -> str:
-    """What `solid-bandits replay` says."""
+    """Return the output of `solid-bandits replay`."""
     ended = subprocess.run(
         [sys.executable, "-m", "solid_bandits", "replay", os.fspath(directory)],
         stdout=subprocess.PIPE,
@@ -283,7 +285,7 @@ def replayed(directory: Path) -> str:
 
 
 def full(directory: Path, seed: int) -> str:
-    """A service on a disk of a few megabytes, until it is full: 507, and nothing that was acknowledged is lost."""
+    """Run a service on a disk of a few megabytes until it is full: it answers 507 and loses nothing acknowledged."""
     directory.mkdir()
     size = f"size={3 + seed % 3}m"
     if subprocess.run(
@@ -335,8 +337,8 @@ def main() -> None:
     """Attack, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--full", type=int, default=5, help="Times that a disk fills up.")
-    parser.add_argument("--seconds", type=float, default=2.0, help="Of load before a kill, at most.")
+    parser.add_argument("--full", type=int, default=5, help="Number of rounds with a full disk.")
+    parser.add_argument("--seconds", type=float, default=2.0, help="Longest load before a kill.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--out", type=Path, default=None, help="Directory for the data; a temporary one if not given."
@@ -369,7 +371,7 @@ def main() -> None:
 
 
 def settle(server: Attacked, told: Acknowledged) -> None:
-    """Repeat what was not answered last, and end in order."""
+    """Repeat the last unanswered calls, and stop the server cleanly."""
     server.start()
     head = {"Authorization": f"Bearer {server.key}"}
     with httpx.Client(base_url=server.url, headers=head, timeout=60) as client:

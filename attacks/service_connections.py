@@ -1,11 +1,11 @@
-"""Hostile connections to a decision service, without a key: they take neither its memory nor its files.
+"""Hostile connections to a decision service, without a key: they must not exhaust its memory or its files.
 
-A server as a process, which may open 1,024 files at first, and one client that keeps asking `/health`. Floods: 60 MiB
-of each of ten kinds (lines of a head, of ordinary length and as short as they can be; one value, name or address;
-trailers, one trailer, an extension of a chunk; blank lines; requests ahead of answers that are not read). Then
-half-sent requests, more than it may have connections, held for as long as the server lets them. An attack has succeeded
-where the server's memory grows by more than 16 MiB, where the other client is refused or waits for longer than five
-seconds, or where half-sent requests are open after a minute.
+A server as a process that may open 1,024 files initially, and one client that keeps asking `/health`. Floods: 60 MiB
+of each of ten kinds (header lines of ordinary length and as short as possible; one value, name or address; trailers,
+one trailer, a chunk extension; blank lines; requests ahead of answers that are not read). Then half-sent requests, more
+than it may have connections, held for as long as the server lets them. An attack succeeds if the server's memory grows
+by more than 16 MiB, if the other client is refused or waits for longer than five seconds, or if half-sent requests are
+open after a minute.
 
     python attacks/service_connections.py --mib 60 --half 1100
 """
@@ -29,7 +29,7 @@ MIB = 1 << 20
 MOST_GROWTH = 16.0
 LONGEST = 5.0
 FILES = 1_024
-"""As many systems allow a process at first."""
+"""Number of open files, as many as many systems allow a process initially."""
 BEGUN = b"GET /health HTTP/1.1\r\nhost: here\r\n"
 CHUNKED = b"POST /health HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
 FLOODS = {
@@ -47,7 +47,7 @@ FLOODS = {
 
 
 class Other:
-    """A client that asks again and again, on a new connection each time: what it was answered, and how slowly."""
+    """A client that asks repeatedly, on a new connection each time; it records the answers and the slowest one."""
 
     def __init__(self, url: str) -> None:
         self.failed = self.asked = 0
@@ -62,7 +62,7 @@ class Other:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._wait(self.asked + 2)  # the first of these may have been under way
+        self._wait(self.asked + 2)  # the first of these may already have been in progress
         self._ended.set()
         self._thread.join()
 
@@ -84,35 +84,35 @@ class Other:
 
 
 def peak(server: Attacked) -> float:
-    """The most memory that the server had since this was asked last, in MiB."""
+    """Return the server's peak memory since the last call, in MiB."""
     assert server.process is not None
     home = Path(f"/proc/{server.process.pid}")
     found = re.search(r"VmHWM:\s+(\d+)", (home / "status").read_text())
     assert found is not None
-    (home / "clear_refs").write_text("5")  # the peak begins anew
+    (home / "clear_refs").write_text("5")  # resets the peak
     return int(found[1]) / 1024
 
 
 def files(server: Attacked) -> int:
-    """How many files the server has open."""
+    """Return the number of files that the server has open."""
     assert server.process is not None
     return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
 
 
 def at_rest(server: Attacked) -> float:
-    """Its memory now, in MiB."""
+    """Return the server's current memory in MiB."""
     peak(server)
     return peak(server)
 
 
 def connected(server: Attacked) -> socket.socket:
-    """A connection to it."""
+    """Return a connection to the server."""
     place = httpx.URL(server.url)
     return socket.create_connection((place.host, place.port or 80), timeout=60)
 
 
 def flood(server: Attacked, begin: bytes, line: bytes, mib: int) -> float:
-    """Send so much, or until the server closes or reads no more for two seconds; how many MiB went."""
+    """Send this much, or until the server closes or stops reading for two seconds; return the MiB sent."""
     sent, block = 0, line * (MIB // len(line))
     with connected(server) as connection, suppress(OSError):
         connection.settimeout(2.0)
@@ -124,12 +124,14 @@ def flood(server: Attacked, begin: bytes, line: bytes, mib: int) -> float:
 
 
 def half_sent(server: Attacked, count: int) -> int:
-    """Begin so many requests, and wait until the server has closed them; how many it left open for a minute."""
+    """Begin `count` requests, and wait until the server has closed them; return the number still open after a
+    minute.
+    """
     held = []
     try:
         for _ in range(count):
             held.append(connected(server))
-            with suppress(OSError):  # the first are closed where there are too many
+            with suppress(OSError):  # the first are closed if there are too many
                 held[-1].sendall(BEGUN)
         print(f"  {count:,} half-sent requests: {files(server):,} files are open", flush=True)
         left, deadline = 0, time.monotonic() + 60
@@ -151,8 +153,8 @@ def half_sent(server: Attacked, count: int) -> int:
 def main() -> None:
     """Attack, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mib", type=int, default=60, help="Of each flood.")
-    parser.add_argument("--half", type=int, default=1_100, help="Half-sent requests.")
+    parser.add_argument("--mib", type=int, default=60, help="Size of each flood in MiB.")
+    parser.add_argument("--half", type=int, default=1_100, help="Number of half-sent requests.")
     arguments = parser.parse_args()
     if not Path("/proc/self/status").is_file():
         print("not played: memory and files of a process are read from /proc, which is not here")
@@ -190,7 +192,7 @@ def main() -> None:
 
 
 def reported(name: str, growth: float, other: Other) -> bool:
-    """Print what one attack did; whether it did anything."""
+    """Print the effect of one attack; return whether it succeeded."""
     print(
         f"  {name}: {growth:,.1f} MiB more memory; the other client asked {other.asked:,} times, was refused "
         f"{other.failed:,}, waited {other.slowest:.2f} s at most",

@@ -1,6 +1,6 @@
-"""Keys that take more than their share of a decision service: others go on, and it can be started again.
+"""Keys that take more than their share of a decision service: others must go on, and the service must restart.
 
-A server as a process with a small model, a client that asks it 50 times a second, and beside it, one after the other:
+A server as a process with a small model, a client that asks it 50 times a second, and next to it, one after the other:
 
 - a writer's key that sends calls of the largest kind for another model over 24 connections (starvation);
 - a reader's key that asks for the statistics of 10,000 arms over four connections;
@@ -9,9 +9,9 @@ A server as a process with a small model, a client that asks it 50 times a secon
 - a writer's key that leaves decisions of 100,000 features open: memory, and that of the start after a kill;
 - SIGTERM while evaluations are at work.
 
-An attack has succeeded where the small model's calls fail, or their 99th percentile is more than five times that
-without an attack (50 ms at least are allowed), where the service needs more than 200 MiB above its memory at rest and
-what its budgets name, or where it does not end or start again.
+An attack succeeds if the small model's calls fail, if their 99th percentile is more than five times that without an
+attack (at least 50 ms are allowed), if the service needs more than 200 MiB above its memory at rest and its budgets, or
+if it does not end or start again.
 
     python attacks/service_fairness.py --seconds 20 --open 600
 """
@@ -51,13 +51,13 @@ LARGE = {
 ARMS = {"name": "arms", "policy": "randucb", "dim": 2, "noise_std": 1.0, "floor": 0.1, "seed": 1}
 PER_SECOND = 50
 FACTOR, LEAST = 5.0, 0.05
-"""How much longer than without an attack calls may take; below so many seconds nothing is said."""
+"""Largest slowdown of calls by an attack, and the number of seconds below which slowness is ignored."""
 ALLOWED = 200.0
-"""MiB of memory above that at rest, besides what budgets name."""
+"""Largest memory in MiB above the memory at rest and the budgets."""
 
 
 class Asking:
-    """Decisions and rewards of a small model, at a steady pace, by a process of its own: how long each call took."""
+    """Decisions and rewards of a small model at a steady pace, in a separate process that times each call."""
 
     def __init__(self, url: str, key: str) -> None:
         self.seconds: list[float] = []
@@ -69,7 +69,7 @@ class Asking:
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
-        self._process.stdout.readline()  # its first call was answered
+        self._process.stdout.readline()  # waits until its first call is answered
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,12 +78,12 @@ class Asking:
         self.seconds, self.failed = found["seconds"], found["failed"]
 
     def share(self, part: float) -> float:
-        """A quantile of the seconds."""
+        """Return a quantile of the seconds."""
         return sorted(self.seconds)[int(part * (len(self.seconds) - 1))]
 
 
 def ask(url: str, key: str) -> None:
-    """In a process of its own: call until the standard input ends."""
+    """Call, in its own process, until the standard input ends."""
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     rng, seconds, failed = random.Random(time.time()), [], 0
@@ -112,7 +112,7 @@ def ask(url: str, key: str) -> None:
 def many(
     server: Attacked, key: str, connections: int, call: Callable[[httpx.Client], httpx.Response]
 ) -> Iterator[dict[int, int]]:
-    """So many connections that call again and again; what they were answered."""
+    """Open several connections that call repeatedly; return counts of the answers."""
     ended, answers, lock = threading.Event(), dict[int, int](), threading.Lock()
 
     def work() -> None:
@@ -126,7 +126,7 @@ def many(
                     if status in (429, 503):
                         ended.wait(
                             0.05
-                        )  # an attacker that does not, has no more of the service, and takes the machine
+                        )  # without a pause an attacker gains no more of the service, but occupies the machine
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(connections)]
     for thread in threads:
@@ -140,7 +140,7 @@ def many(
 
 
 def largest(dim: int, size: int) -> bytes:
-    """A call with as many values as a body may have, and nearly as many bytes."""
+    """Return a call with as many values as a body may have, and nearly as many bytes."""
     values = Budgets().body_values - 1_000
     rows = values // dim // 2
     row = "[" + ",".join(["0.1234567890123456"[: max(3, size // values - 1)]] * dim) + "]"
@@ -155,7 +155,7 @@ def measured(
     before: float | None,
     attack: Callable[[], AbstractContextManager[object]] | None = None,
 ) -> tuple[float, bool]:
-    """The small model's 99th percentile, and whether the attack has succeeded."""
+    """Return the small model's 99th percentile, and whether the attack succeeded."""
     with nullcontext() if attack is None else attack() as answers, Asking(server.url, server.key) as asking:
         time.sleep(seconds)
     p50, p99, longest = asking.share(0.5), asking.share(0.99), asking.share(1.0)
@@ -184,13 +184,11 @@ def main() -> None:
         ask(*sys.argv[2:])
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=20.0, help="Of each attack.")
+    parser.add_argument("--seconds", type=float, default=20.0, help="Length of each attack.")
     parser.add_argument(
-        "--open", type=int, default=600, help="Decisions of 100,000 features that are left open."
+        "--open", type=int, default=600, help="Number of decisions of 100,000 features that are left open."
     )
-    parser.add_argument(
-        "--untimed", action="store_true", help="Do not judge times: where other programs work."
-    )
+    parser.add_argument("--untimed", action="store_true", help="Do not judge times, for a busy machine.")
     given = parser.parse_args()
     began, failed, tried = time.monotonic(), 0, 0
     with tempfile.TemporaryDirectory() as folder:
@@ -265,7 +263,9 @@ def main() -> None:
 
 
 def leave_open(server: Attacked, count: int) -> bool:
-    """Leave so many decisions of 100,000 features open, and start again after a kill; whether memory grew too much."""
+    """Leave `count` decisions of 100,000 features open, and restart after a kill; return whether memory grew too
+    much.
+    """
     head = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json"}
     with httpx.Client(base_url=server.url, headers=head, timeout=120) as client:
         spec = LARGE | {"name": "open"}

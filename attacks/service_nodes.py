@@ -1,8 +1,8 @@
-"""Nodes of the service on one PostgreSQL: leaders killed, stopped and robbed of their lock, the database crashed.
+"""Nodes of the service on one PostgreSQL: leaders killed, paused and robbed of their lock, the database crashed.
 
-Clients decide, ask again and reward all the while, through any node, and repeat a call until it is acknowledged.
-Afterwards every acknowledged decision and reward must be in the log, once and as it was answered, no leader of the
-past may have written, and the log, replayed, must give the same decisions bit for bit.
+Clients decide, repeat and reward all the while, through any node, and repeat a call until it is acknowledged.
+Afterwards every acknowledged decision and reward must be in the log, once and as it was answered, no former leader may
+have written, and the log, replayed, must give the same decisions bit for bit.
 
     python attacks/service_nodes.py --kills 20 --stops 20 --locks 20 --crashes 20 --seed 0
 """
@@ -25,19 +25,19 @@ HEAD = (
     "|---|---|---|---|---|---|---|---|---|"
 )
 DECISIONS = 50
-"""Acknowledged between two rounds, at least."""
+"""Least number of acknowledged calls between two rounds."""
 Round = Callable[[Nodes, Cluster], float]
 
 
 def kill(running: Nodes, _: Cluster) -> float:
-    """Kill the leader, and start another node in its place; seconds without decisions."""
+    """Kill the leader, and start another node in its place; return the seconds without decisions."""
     seconds = kill_leader(running)
     running.add()
     return seconds
 
 
 def crash(running: Nodes, database: Cluster) -> float:
-    """Crash the database and start it again; seconds without decisions, the start included."""
+    """Crash the database and restart it; return the seconds without decisions, including the start."""
     database.stop("immediate")
     began = time.monotonic()
     database.start()
@@ -53,7 +53,7 @@ ROUNDS: dict[str, tuple[str, Round]] = {
 
 
 def attack(kind: str, times: int, lease: float, seed: int) -> bool:
-    """Play one kind so many times under one load; print its row; whether all is well."""
+    """Play one kind of attack `times` times under load and print its row; return whether all is well."""
     name, play = ROUNDS[kind]
     chance = random.Random(f"{seed} {kind}")
     seconds: list[float] = []

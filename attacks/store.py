@@ -1,11 +1,11 @@
-"""A bandit with a store, killed at random moments: nothing acknowledged is lost, nothing is there twice.
+"""A bandit with a store, killed at random moments: nothing acknowledged is lost, and nothing is stored twice.
 
-Each round a forked process opens the store, decides, learns, expires and (in groups) deletes, and says what each
-call returned; at a random moment it gets a SIGKILL. Then the log is read: every call that returned is there once, as it
-returned. With `commit_every` n, the last n - 1 calls before the kill may be missing, and they alone. The next process
-repeats some calls: those that are in the log give the answer of then. At the end the log is replayed, and every
-decision and snapshot compared. In some rounds the disk fills up instead (a small one is mounted): calls are refused
-whole, until there is room.
+In each round a forked process opens the store, decides, learns, expires and (in groups) deletes, and reports what each
+call returned; at a random moment it gets a SIGKILL. Then the log is read: every call that returned is in it once, as it
+returned. With `commit_every` n, only the last n - 1 calls before the kill may be missing. The next process repeats some
+calls, and those in the log must give their first answer. At the end the log is replayed, and every decision and
+snapshot compared. In some rounds the disk fills up instead (a small one is mounted): calls are then refused completely,
+until there is room.
 
     python attacks/store.py --kills 200 --full 5 --seed 0
 """
@@ -36,18 +36,18 @@ from solid_bandits.live.tables import is_store
 
 DIM, ARMS = 3, 4
 REPEATED = 3
-"""Calls that the next process makes again."""
+"""Number of calls that the next process repeats."""
 
 
 class FoundError(Exception):
-    """Something that must not be."""
+    """Raised for a finding."""
 
 
 def opened(path: Path, every: int) -> sb.Bandit:
-    """The bandit of the store, or a new one."""
+    """Return the bandit of the store, or a new one."""
     if path.exists():
-        with_one = SqliteStore(path, create=True)  # its tables are not there yet, it may be
-        there = bool(with_one.models())  # else its first process was killed too early
+        with_one = SqliteStore(path, create=True)  # its tables may be missing
+        there = bool(with_one.models())  # otherwise its first process was killed too early
         with_one.close()
         if there:
             return sb.Bandit.open(path, commit_every=every)
@@ -56,12 +56,12 @@ def opened(path: Path, every: int) -> sb.Bandit:
 
 
 def deleted_by(number: int) -> str | None:
-    """The decision that a call deletes, if it does."""
+    """Return the decision that a call deletes, if it does."""
     return f"e{number // 2 - 5}" if number % 94 == 93 else None
 
 
 def call(bandit: sb.Bandit, number: int, deleting: bool) -> list[object]:
-    """Call number `number`, always the same one; what it returned. A log is replayed from its last deletion."""
+    """Make call number `number`, always the same one; return its result. A log is replayed from its last deletion."""
     rng = random.Random(number)
     name = f"e{number // 2}"
     if number % 2 == 0:
@@ -81,14 +81,14 @@ def call(bandit: sb.Bandit, number: int, deleting: bool) -> list[object]:
 
 
 def play(path: Path, start: int, every: int, said: int) -> None:
-    """In a process of its own: calls until it is killed."""
+    """Make calls, in its own process, until killed."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     bandit, number = opened(path, every), start
     while True:
         try:
             line = json.dumps([number, *call(bandit, number, every > 1)])
             if number % 50 == 0:
-                is_store(path)  # looks at it in the process that has it: its locks must stay
+                is_store(path)  # checks the store in the process that holds its locks
             number += 1
         except StoreError as error:
             line = json.dumps([number, "refused", str(error), None, None])
@@ -96,14 +96,14 @@ def play(path: Path, start: int, every: int, said: int) -> None:
 
 
 class Told:
-    """What the calls returned, in their order."""
+    """Results of the calls, in order."""
 
     def __init__(self) -> None:
         self.calls: dict[int, list[object]] = {}
         self.refused = 0
 
     def hear(self, text: str) -> int:
-        """Take in what a process said; how many calls were refused at the end."""
+        """Parse the output of a process; return how many calls were refused at the end."""
         refused = 0
         for line in text.splitlines(keepends=True):
             if not line.endswith("\n"):
@@ -126,7 +126,7 @@ class Told:
 
 
 def compare(path: Path, told: Told, every: int) -> int:
-    """Compare the log with what calls returned; forget those that may be lost, and count them."""
+    """Compare the log with the results of calls; forget those that may be lost, and count them."""
     store = SqliteStore(path, create=True)
     logged: dict[tuple[str, str], object] = {}
     for count, event in enumerate(store.read(1) if store.models() else (), start=1):
@@ -143,7 +143,7 @@ def compare(path: Path, told: Told, every: int) -> int:
     store.close()
     numbers = sorted(told.calls)
     lost = []
-    # The next call may have been done, and did not return.
+    # The next call may have been executed without returning.
     deleted = {deleted_by(number) for number in range(told.next + 1)} if every > 1 else set()
     for number in numbers:
         kind, name, *returned = told.calls[number]
@@ -151,7 +151,7 @@ def compare(path: Path, told: Told, every: int) -> int:
             continue
         if kind == "decision":
             sound = logged.get(("decision", str(name))) == returned
-        else:  # the reward that counts, wherever it came from
+        else:  # the reward that counts, whatever its source
             sound = returned[0] is None or logged.get(("closing", str(name))) == returned[0]
         if not sound:
             lost.append(number)
@@ -167,7 +167,7 @@ def compare(path: Path, told: Told, every: int) -> int:
 
 
 def round_of(path: Path, told: Told, every: int, wait: float, full: bool) -> None:
-    """One process, killed after so many seconds of calls, or once the disk is full."""
+    """Run one process, killed after some seconds of calls, or once the disk is full."""
     reading, writing = os.pipe()
     start = max(told.next - REPEATED, 0)
     child = os.fork()
@@ -189,7 +189,7 @@ def round_of(path: Path, told: Told, every: int, wait: float, full: bool) -> Non
         if text:
             SqliteStore(
                 path
-            ).close()  # the last to close takes the write-ahead log away: it must not believe to be
+            ).close()  # the last one to close deletes the write-ahead log, so it must not be taken for that
         began = began or (time.monotonic() if text else None)
         enough = text.count(b'"refused"') >= 5 if full else began and time.monotonic() - began > wait
         if enough:
@@ -208,7 +208,7 @@ def round_of(path: Path, told: Told, every: int, wait: float, full: bool) -> Non
 
 
 def kill(path: Path, every: int, kills: int, rng: random.Random, seconds: float) -> tuple[Told, int]:
-    """So many processes on one store; what was told, and how many calls of groups were lost."""
+    """Run several processes on one store; return the results, and how many calls of groups were lost."""
     told, lost = Told(), 0
     for _ in range(kills):
         round_of(path, told, every, rng.uniform(0, seconds), full=False)
@@ -217,7 +217,7 @@ def kill(path: Path, every: int, kills: int, rng: random.Random, seconds: float)
 
 
 def fill(folder: Path, rounds: int) -> str:
-    """A disk that fills up: calls are refused whole, and go on with room."""
+    """Fill a small disk: calls must be refused completely, and succeed once there is room."""
     place = folder / "small"
     place.mkdir()
     if subprocess.run(
@@ -244,7 +244,7 @@ def fill(folder: Path, rounds: int) -> str:
 
 
 def replayed(path: Path) -> str:
-    """What comparing the log with its replay says; a ReplayDiverged where they differ."""
+    """Compare the log with its replay and return a summary; raise a ReplayDiverged if they differ."""
     store = SqliteStore(path)
     try:
         return check(source_of(store))
@@ -257,15 +257,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--full", type=int, default=3, help="rounds with a full disk")
-    parser.add_argument("--seconds", type=float, default=0.6, help="until a kill, at most")
+    parser.add_argument("--seconds", type=float, default=0.6, help="longest time until a kill")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="where the stores stay")
+    parser.add_argument("--out", type=Path, help="folder in which the stores are kept")
     given = parser.parse_args()
     began, rng = time.monotonic(), random.Random(given.seed)
     folder = given.out or Path(tempfile.mkdtemp(prefix="attacked-"))
     folder.mkdir(parents=True, exist_ok=True)
     warm = folder / "warm.db"
-    with opened(warm, 1) as bandit:  # compiled once: the processes are forked
+    with opened(warm, 1) as bandit:  # compiled once, because the processes are forked
         for number in range(200):
             call(bandit, number, deleting=True)
     failed = 0

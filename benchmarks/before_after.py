@@ -1,11 +1,11 @@
-"""Steps of every policy in two states of the package, taking turns: how many times slower or faster the second one is.
+"""Steps of every policy in two versions of the package, in alternation: how many times slower or faster the second is.
 
 Usage: python benchmarks/before_after.py OLD/src NEW/src [--sizes N] [--rounds N] [--seconds S] [--only POLICY ...]
 
-Each tree is loaded by a process of its own; of the two only one works at a time, and the next cell's turn comes when
-both have had theirs. A cell is played as in `bench`: from a state in which the policy only explores or only exploits,
-in the simulation's compiled loop, the same steps in every round, timed in seconds of the thread's processor. The ratio
-is taken round by round; the median and the quartiles are printed.
+Each tree is loaded by its own process; only one of the two works at a time, and the next cell follows when both have
+had their turns. A cell is played as in `bench`: from a state in which the policy only explores or only exploits, in the
+simulation's compiled loop, the same steps in every round, timed in CPU seconds of the thread. The ratio is taken round
+by round; the median and the quartiles are printed.
 """
 
 import argparse
@@ -25,7 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 
 def understand_views() -> None:
-    """Have `bench` play a tree of before the setting and the table were two things."""
+    """Make `bench` play a tree from before the setting and the table were separate."""
     import solid_bandits as sb
     from bench import player
 
@@ -47,7 +47,7 @@ def understand_views() -> None:
 
 
 def serve() -> None:
-    """Answer lines on standard input: a list of cells to prepare, or the place of the one to play a round of."""
+    """Answer lines on standard input: a list of cells to prepare, or the index of the one to play a round of."""
     import solid_bandits.core.problem
     from bench.cases import Cell
     from bench.player import Player
@@ -81,7 +81,7 @@ class Tree:
         )
 
     def ask(self, order: dict[str, Any]) -> list[float]:
-        """Its answer, waited for."""
+        """Send an order and return the answer."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(order) + "\n")
@@ -103,10 +103,10 @@ def main() -> None:
     )
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    parser.add_argument("--sizes", type=int, default=5, help="so many of bench's sizes, smallest first")
+    parser.add_argument("--sizes", type=int, default=5, help="number of bench's sizes, smallest first")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--seconds", type=float, default=0.01, help="of each tree in each round")
-    parser.add_argument("--only", nargs="+", help="these policies only")
+    parser.add_argument("--seconds", type=float, default=0.01, help="seconds of each tree in each round")
+    parser.add_argument("--only", nargs="+", help="only these policies")
     arguments = parser.parse_args()
     sys.path.insert(0, str(arguments.new.resolve()))
     from bench.cases import SIZES, cells_of, is_run

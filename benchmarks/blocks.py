@@ -1,12 +1,12 @@
-"""Coefficients for each arm, as blocks and as one joint estimate on e_a ⊗ x: time of a decision and a reward.
+"""Separate coefficients for each arm, as blocks and as one joint estimate on e_a ⊗ x: time of a decision and a reward.
 
 Usage: OPENBLAS_NUM_THREADS=1 python benchmarks/blocks.py [--rounds K] [--sizes N] [--policies ...] [--write FILE]
 
 Each agent first learns WARM rewards; the rounds then stay between two doublings of the rewards, at which the ridge is
-looked for again, and that is measured by itself. The two forms take turns in one process, in another order each round,
-on the same offers, each learning from the arm that it chose: in compiled code, as a simulation calls them, and through
-`sb.Agent`, which takes some ten microseconds more. Medians of the thread's processor time, and the median and the
-extremes over rounds of the ratio. Arms that differ are counted, ties included. To write e_a ⊗ x is not in the times.
+updated, and that is measured separately. The two forms alternate in one process, in another order each round, on the
+same offers, each learning from the arm that it chose: in compiled code, as a simulation calls them, and through
+`sb.Agent`, which takes some ten microseconds more. Reported are medians of the thread's CPU time, and the median and
+the extremes over rounds of the ratio. Arms that differ are counted, ties included. Writing e_a ⊗ x is not timed.
 """
 
 import argparse
@@ -25,14 +25,14 @@ from solid_bandits.policies.contract import act, update
 
 
 class Size(NamedTuple):
-    """What is played."""
+    """Sizes of one measurement."""
 
     arms: int
     width: int
     warm: int
     """Decisions before the rounds."""
     steps: int
-    """Of a round."""
+    """Decisions in a round."""
 
 
 SIZES = [Size(5, 4, 1100, 40), Size(26, 17, 1100, 40), Size(100, 50, 33, 1)]
@@ -45,7 +45,7 @@ FORMS = "blocks", "joint"
 
 
 def offers(size, count, rng):
-    """Rows of each form, shape (count, arms, dim), and a reward for every arm."""
+    """Return rows of each form, shape (count, arms, dim), and a reward for every arm."""
     theta, x = rng.normal(size=(size.arms, size.width)), rng.normal(size=(count, size.width))
     x[:, 0] = 1.0
     apart = np.zeros((count, size.arms, 1 + size.width))
@@ -58,7 +58,7 @@ def offers(size, count, rng):
 
 @jit_apart
 def loop(agent, rows, rewards, available, arms):
-    """Decide and learn of one offer after the other, as a simulation does; the arms go to `arms`."""
+    """Decide and learn for one offer after the other, as a simulation does; the arms go to `arms`."""
     for step in range(rows.shape[0]):
         arm, _ = act(agent, 0, rows[step], available, None)
         update(agent, 0, arm, rows[step, arm], rewards[step, arm], 0)
@@ -66,7 +66,7 @@ def loop(agent, rows, rewards, available, arms):
 
 
 def by_kernels(agent, rows, rewards):
-    """Seconds of a step in compiled code, and the arms."""
+    """Return the seconds of a step in compiled code, and the arms."""
     arms, available = np.zeros(len(rows), dtype=np.int64), np.ones(rows.shape[1], dtype=np.bool_)
     compiled = compiled_for(loop, agent._compiled, rows, rewards, available, arms)
     began = time.thread_time_ns()
@@ -75,7 +75,7 @@ def by_kernels(agent, rows, rewards):
 
 
 def by_agent(agent, rows, rewards):
-    """Seconds of a decision and its reward, called from Python, and the arms."""
+    """Return the seconds of a decision and its reward, called from Python, and the arms."""
     arms = []
     began = time.thread_time_ns()
     for shown, reward in zip(rows, rewards, strict=True):
@@ -86,7 +86,7 @@ def by_agent(agent, rows, rewards):
 
 
 def search(agent, joint):
-    """Seconds that the ridge's three rounds take, at what the agent knows."""
+    """Return the seconds of the ridge's three fixed-point iterations, for an agent's current knowledge."""
     regression = agent._compiled.state.regression
     form, row = evidence if joint else blocks, np.zeros(regression.work.vector.shape)
     params = regression.params
@@ -103,14 +103,14 @@ def search(agent, joint):
 
 
 def measure(policy, size, rounds):
-    """Seconds of a step, (way, form) -> one for each round; arms that differ; seconds of a search for the ridge."""
+    """Return seconds of a step as (way, form) -> one per round; arms that differ; seconds of a ridge update."""
     rng = np.random.default_rng(0)
     agents = {
         "blocks": sb.Agent(policy, dim=size.width + 1, blocks=size.arms),
         "joint": sb.Agent(policy, dim=size.width * size.arms),
     }
     for agent in agents.values():
-        agent.watch.looking = False  # its first 128 decisions are not what is measured
+        agent.watch.looking = False  # the checks of the first 128 decisions are not measured
     taken, differ, played = {(way, form): [] for way in WAYS for form in FORMS}, 0, 0
     for turn in range(-1, rounds):
         for way in WAYS if turn >= 0 else ["compiled"]:
@@ -129,7 +129,7 @@ def measure(policy, size, rounds):
 
 
 def shown(seconds):
-    """Microseconds, or milliseconds."""
+    """Format as microseconds, or milliseconds."""
     return f"{1e6 * seconds:#.3g} µs" if seconds < 1e-3 else f"{1e3 * seconds:#.3g} ms"
 
 
@@ -151,8 +151,8 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=9, help="of turns, at most 11")
-    parser.add_argument("--sizes", type=int, default=len(SIZES), help="so many of the sizes, smallest first")
+    parser.add_argument("--rounds", type=int, default=9, help="number of rounds, at most 11")
+    parser.add_argument("--sizes", type=int, default=len(SIZES), help="number of sizes, smallest first")
     parser.add_argument("--policies", nargs="*", default=list(POLICIES), choices=list(POLICIES))
     parser.add_argument("--write", type=Path, help="also write the table to this Markdown file")
     arguments = parser.parse_args()

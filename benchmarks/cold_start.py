@@ -1,12 +1,12 @@
-"""CPU seconds of a new process: to its first decision, beside `import numba`; to 1,000 steps of the toy, twice.
+"""CPU seconds of a new process: to its first decision, relative to `import numba`; to 1,000 steps of the toy, twice.
 
 Usage: python benchmarks/cold_start.py [--table first | play] [--rounds 15] [NAME ...]
 
-CPU seconds of the whole process and its children, user and system, so that other work on the machine counts for little.
+CPU seconds of the process and its children, user and system, so that other work on the machine counts for little.
 
-The first table: what is compiled is on disk, and so is Python's bytecode, as after `pip install`; the processes take
-turns, and each round compares them with its own `import numba`. The second: each policy has a cache folder of its own,
-empty the first time.
+The first table has compiled code and Python's bytecode on disk, as after `pip install`; the processes alternate, and
+each round compares them with its own `import numba`. The second gives each policy its own cache folder, initially
+empty.
 """
 
 import argparse
@@ -43,7 +43,7 @@ PLUS_ONE = "import numba\n@numba.njit(cache=True)\ndef plus_one(number):\n    re
 
 
 def cpu_seconds(script, folder):
-    """Of one process, whose compiled code and bytecode are in this folder."""
+    """Return the CPU seconds of one process, whose compiled code and bytecode are in this folder."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {

@@ -6,9 +6,8 @@ Usage: OPENBLAS_NUM_THREADS=1 python benchmarks/features.py [--rounds 7] [--deci
    and write its features, with columns and types known. The thread's processor time; the median over rounds and the
    extremes, beside what `json.loads` takes for the same values, in turns.
 2. Two bandits of one seed on the same visitors and rewards, one column of the second multiplied by 1000 or 0.001, or
-   with 1,000 added: decisions that differ within the first 20, and afterwards. One difference may bring others.
-   A tie is a decision whose two largest
-   probabilities are within 1e-9 of each other.
+   with 1,000 added: decisions that differ within the first 20, and afterwards. One difference may bring others. A tie
+   is a decision whose two largest probabilities are within 1e-9 of each other.
 """
 
 import argparse
@@ -28,14 +27,14 @@ CHANGES = {"times 1000": (1000.0, 0.0), "times 0.001": (0.001, 0.0), "plus 1,000
 
 
 def rows(count, rng):
-    """Values of 20 names."""
+    """Return rows of 20 named values."""
     for _ in range(count):
         values = {name: float(one) for name, one in zip(NUMBERS, rng.normal(10.0, 3.0, size=10), strict=True)}
         yield values | {name: "abcd"[one] for name, one in zip(WORDS, rng.integers(4, size=10), strict=True)}
 
 
 def encoding(rounds):
-    """Microseconds of encoding and of reading JSON: median and extremes."""
+    """Return the microseconds of encoding and of reading JSON: median and extremes."""
     rng = np.random.default_rng(0)
     design = Design(sb.Features(context=[*NUMBERS, *WORDS], arms=["a", "b", "c"]))
     for values in rows(2_000, rng):
@@ -59,7 +58,7 @@ def encoding(rounds):
 
 
 def differences(change, decisions):
-    """Decisions that differ: among the first 20, afterwards, and how many of these are ties."""
+    """Count decisions that differ: among the first 20, afterwards, and how many of these are ties."""
     factor, offset = change
     rng = np.random.default_rng(1)
     arms = ["climate", "football", "science"]

@@ -1,4 +1,4 @@
-"""Steps per second on a GPU beside one CPU core, and whether the runs are the same.
+"""Steps per second on a GPU compared with one CPU core, and whether the runs are the same.
 
 Usage, on a machine with a GPU (numpy, scipy, numba and numba-cuda are enough, for tails polars too):
 
@@ -6,8 +6,8 @@ Usage, on a machine with a GPU (numpy, scipy, numba and numba-cuda are enough, f
     PYTHONPATH=src python benchmarks/gpu.py same OUT.json
     PYTHONPATH=src python benchmarks/gpu.py tails OUT.json     # a million runs of the toy problem
 
-and anywhere `python benchmarks/gpu.py table benchmarks/gpu.json`: puts the tables of the rows gathered there, {"rates":
-[...], "same": [...]}, into gpu.md and the documentation.
+and anywhere `python benchmarks/gpu.py table benchmarks/gpu.json`, which writes the tables of the rows gathered there,
+{"rates": [...], "same": [...]}, into gpu.md and the documentation.
 """
 
 import argparse
@@ -23,11 +23,11 @@ HORIZON = 1000
 COUNTS = (1_000, 100_000, 1_000_000)
 SIZES = {"2,3,3": (2, 3, 3), "4,8,8": (4, 8, 8), "4,32,8": (4, 32, 8), "50,20,16": (50, 20, 16)}
 LONGEST = 15.0
-"""Seconds of one launch, as estimated from the one before; with more, fewer steps are played."""
+"""Largest estimated seconds of one launch; fewer steps are played if it would take longer."""
 
 
 def make_problem(size):
-    """A dense Gaussian problem of this size, σ = 1."""
+    """Return a dense Gaussian problem of this size with σ = 1."""
     import solid_bandits as sb
 
     rng = np.random.default_rng(0)
@@ -57,7 +57,7 @@ def policies(n_arms):
 
 
 def unfit(problem, policy, horizon):
-    """Why a policy cannot play a problem on a GPU, or on anything; None where it can."""
+    """Return why a policy cannot play a problem on a GPU, or at all; None if it can."""
     from solid_bandits.gpu.device import check_fits
     from solid_bandits.simulation.plan import idle_agent
 
@@ -69,7 +69,7 @@ def unfit(problem, policy, horizon):
 
 
 def fitting(problem, horizon, chosen=None):
-    """The policies that can play a problem, by name; the others are named with the reason."""
+    """Return the policies that can play a problem, by name; print the others with the reason."""
     for name, policy in policies(problem.n_arms).items():
         if chosen and name not in chosen:
             continue
@@ -121,7 +121,7 @@ def rates(arguments):
 
 
 def same(arguments):
-    """1,000 runs on either side: how many are identical, how many part."""
+    """Play 1,000 runs on either side; report how many are identical, and how many diverge."""
     from solid_bandits.core.loop import checkpoints, play
     from solid_bandits.gpu.wave import play_wave
 
@@ -147,7 +147,7 @@ def same(arguments):
 
 
 def tails(arguments):
-    """A million runs of the toy problem at the paper's horizon, summed up."""
+    """Play a million runs of the toy problem at the paper's horizon, and summarise them."""
     import solid_bandits as sb
 
     every = {
@@ -230,7 +230,7 @@ def table(arguments):
 
 
 def _raised(cell):
-    """2.4·10^9^ as 2.4·10⁹."""
+    """Write 2.4·10^9^ as 2.4·10⁹."""
     if "^" not in cell:
         return cell
     head, power, _ = cell.split("^")

@@ -1,12 +1,12 @@
-"""A step of SOLID on Jester (191 contexts, 40 arms, d = 65) beside plain NumPy BLAS of the products it contains.
+"""A step of SOLID on Jester (191 contexts, 40 arms, d = 65) compared with the BLAS products that it contains.
 
 Usage: SOLID_BANDITS_DATA=folder OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/jester_step.py
            [--stages 50 500 5000 20000] [--rounds K] [--write FILE]
 
-Both run in this process on one thread and take turns; times are medians of the thread's processor time, which other
-work on the machine does not add to. The products are (F * w).T @ F and F @ W^-1 over all pairs. Two policies: the
-paper's, whose multiplier is soon 0, so that no step needs the closest alternative any more; and the same without the
-bonus in g_t, whose multiplier stays positive, so that every exploring step needs it.
+Both run in this process on one thread and alternate; times are medians of the thread's CPU time, which excludes other
+work on the machine. The products are (F * w).T @ F and F @ W^-1 over all pairs. Two policies: the paper's, whose
+multiplier is soon 0, so that no step needs the closest alternative any more; and the same without the bonus in g_t,
+whose multiplier stays positive, so that every exploring step needs it.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from solid_bandits.policies.solid.confidence import width
 from solid_bandits.policies.solid.constraint import optimistic_gradient, write_bonuses, write_weights
 
 HORIZON = 50_000
-STEPS = 5  # per measurement, so that caches are as warm as in a run
+STEPS = 5  # steps per measurement, so that caches are as warm as in a run
 POLICIES = {
     "paper": replace(sb.Solid.paper_random(40), bonus="theorem"),
     "no bonus in g": replace(sb.Solid.paper_random(40), bonus="none"),
@@ -50,9 +50,9 @@ def blas_products(features, weights, inverse):
 
 
 def measure(agent, truth, environment, rounds):
-    """Medians of an exploring step's seconds and of the BLAS products', taking turns of STEPS each.
+    """Return medians of the seconds of an exploring step and of the BLAS products, in turns of STEPS each.
 
-    Also the shares of exploring steps, of steps with a positive multiplier, and of renewed bounds.
+    Also returns the shares of exploring steps, of steps with a positive multiplier, and of renewed bounds.
     """
     features = agent.table.features.reshape(-1, agent.table.features.shape[2])
     state, work = agent.state, agent.work
@@ -74,7 +74,7 @@ def measure(agent, truth, environment, rounds):
 
 
 def parts(agent, repeats):
-    """Median seconds of each part of a step, called on its own in the state at hand."""
+    """Return the median seconds of each part of a step, called on its own in the current state."""
     table, state, work, params = agent.table, agent.state, agent.work, agent.params
     step = state.step.item()
     squared_width = width(params.confidence, agent.setting, step, state.explored.item())
@@ -121,7 +121,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--stages", type=int, nargs="+", default=[50, 500, 5_000, 20_000])
-    parser.add_argument("--rounds", type=int, default=30, help="measured at each stage")
+    parser.add_argument("--rounds", type=int, default=30, help="number of rounds at each stage")
     parser.add_argument("--write", type=Path, help="also write the tables to this Markdown file")
     arguments = parser.parse_args()
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":

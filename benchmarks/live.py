@@ -1,4 +1,4 @@
-"""A million decisions with ids, and a million logged rows evaluated: rates, memory, and the same estimate as in order.
+"""A million decisions with ids, and a million logged rows evaluated: rates, memory, and whether estimates agree.
 
     python benchmarks/live.py --out DIR
     python benchmarks/live.py --out DIR --stores
@@ -6,11 +6,11 @@
     python benchmarks/live.py --out DIR --evaluate --rows 250000
     python benchmarks/live.py --out benchmarks --table
 
-Of the rewards half come up to 5,000 decisions late, in random order, 40% at once and 10% never. The bandit keeps its
+Half of the rewards come up to 5,000 decisions late, in random order, 40% at once and 10% never. The bandit keeps its
 log in a store, committed in groups of 1,000 calls; it is then written as one Parquet file, which is evaluated. With
---stores a decision and its reward are timed in memory and in a store in DIR, for several `commit_every`, beside the
-disk's own time to sync 4 KiB. What is printed is also written to DIR/live.json, DIR/stores.json and DIR/evaluated.json,
-with the load of the machine. The last command prints the table of docs/evaluation.md from those in benchmarks.
+--stores a decision and its reward are timed in memory and in a store in DIR, for several `commit_every`, next to the
+disk's own time to sync 4 KiB. The output is also written to DIR/live.json, DIR/stores.json and DIR/evaluated.json, with
+the load of the machine. The last command prints the table of docs/evaluation.md from those in benchmarks.
 """
 
 import argparse
@@ -32,16 +32,16 @@ ARMS, DIM, LATEST, BLOCK = 5, 8, 5000, 10_000
 GROUPS = (1, 10, 100, 1000)
 """`commit_every`."""
 AT_ONCE, LATE = 0.4, 0.5
-"""Shares of the rewards; the others never come."""
+"""Shares of the rewards that come at once and late; the others never come."""
 
 
 def megabytes():
-    """The largest memory so far."""
+    """Return the peak memory so far in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 
 def play(decisions, store):
-    """Decide and learn; the bandit, features and rewards in the order of their decisions, and what it took."""
+    """Decide and learn; return the bandit, features and rewards in the order of their decisions, and the numbers."""
     rng = np.random.default_rng(0)
     theta = rng.normal(size=DIM) / DIM
     bandit = sb.Bandit(
@@ -51,7 +51,7 @@ def play(decisions, store):
     design, rewards = (
         np.ones((decisions, DIM)),
         np.ones(decisions),
-    )  # all at once: memory is to be the bandit's
+    )  # all at once, so that memory growth is the bandit's
     started, memory = time.process_time(), []
     for number in range(decisions):
         if number % BLOCK == 0:
@@ -93,9 +93,9 @@ def play(decisions, store):
 
 
 def compare(bandit, design, rewards):
-    """The estimate beside that of dense algebra, and of the same rewards in the order of their decisions."""
+    """Compare the estimate with that of dense algebra, and with the same rewards in the order of their decisions."""
     rng = np.random.default_rng(0)
-    rng.normal(size=DIM)  # as `play` draws
+    rng.normal(size=DIM)  # drawn as in `play`
     first = rng.normal(size=(BLOCK, ARMS, DIM))[0]
     ridge = float(bandit.agent._compiled.state.regression.evidence.ridge)
     theta = np.linalg.solve(ridge * np.eye(DIM) + design.T @ design, design.T @ rewards)
@@ -108,7 +108,7 @@ def compare(bandit, design, rewards):
 
 
 def syncing(folder, times):
-    """Seconds to write 4 KiB to a file and sync it."""
+    """Return the seconds to write 4 KiB to a file and sync it."""
     with (folder / "synced").open("wb", buffering=0) as file:
         began = time.perf_counter()
         for _ in range(times):
@@ -118,7 +118,7 @@ def syncing(folder, times):
 
 
 def stores(folder, pairs):
-    """Microseconds of a decision and its reward, each a call: wall and CPU time, in memory and in stores."""
+    """Return microseconds of a decision and its reward, one call each: wall and CPU time, in memory and in stores."""
     numbers = {"decisions": pairs, "microseconds to sync 4 KiB": 1e6 * syncing(folder, 200)}
     features = np.random.default_rng(0).normal(size=(pairs, ARMS, DIM))
     for label, every in (
@@ -149,7 +149,7 @@ def stores(folder, pairs):
 
 
 def evaluate(path, agent):
-    """A log in one file, evaluated."""
+    """Evaluate a log in one file."""
     rows = pl.scan_parquet(path).select(pl.len()).collect().item()
     numbers = {"rows": rows, "file in MB": path.stat().st_size / 1e6, "memory in MB before": megabytes()}
     for label, policy in (("uniform", "uniform"), ("the agent at the end", agent)):
@@ -162,7 +162,7 @@ def evaluate(path, agent):
 
 
 def say(numbers, path):
-    """Print numbers and keep them, with the load of the machine and the day."""
+    """Print numbers and save them, with the load of the machine and the date."""
     numbers |= {
         "load average": os.getloadavg()[1],
         "cores": os.cpu_count(),
@@ -175,7 +175,7 @@ def say(numbers, path):
 
 
 def page_table(folder):
-    """The rows of the table in docs/evaluation.md, from what was measured."""
+    """Yield the rows of the table in docs/evaluation.md, from the saved numbers."""
     live, all_rows, fewer = (
         json.loads((folder / name).read_text(encoding="utf-8"))
         for name in ("live.json", "evaluated.json", "evaluated-250000.json")
@@ -212,7 +212,7 @@ def page_table(folder):
 
 
 def store_table(folder):
-    """The rows of its table of stores."""
+    """Yield the rows of the table of stores."""
     kept = json.loads((folder / "stores.json").read_text(encoding="utf-8"))
     for label in [name.removeprefix("CPU, ") for name in kept if name.startswith("CPU, ")]:
         wall, spent = kept[f"microseconds, {label}"], kept[f"CPU, {label}"]
@@ -220,14 +220,14 @@ def store_table(folder):
 
 
 def main():
-    """Play, compare and write a log; or evaluate it, in a process of its own so that memory is the evaluation's."""
+    """Play, compare and write a log; or evaluate it, in its own process so that memory is the evaluation's."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--decisions", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--evaluate", action="store_true", help="evaluate what an earlier run wrote")
-    parser.add_argument("--rows", type=int, help="evaluate the first rows alone")
+    parser.add_argument("--evaluate", action="store_true", help="evaluate the log of an earlier run")
+    parser.add_argument("--rows", type=int, help="evaluate only the first rows")
     parser.add_argument("--stores", action="store_true", help="time stores and commit policies")
-    parser.add_argument("--table", action="store_true", help="print the page's table from what is in DIR")
+    parser.add_argument("--table", action="store_true", help="print the page's table from the files in DIR")
     given = parser.parse_args()
     path = given.out / "log.parquet"
     if given.table:
@@ -235,7 +235,7 @@ def main():
         return
     if given.evaluate and given.rows is not None:
         part = given.out / f"log-{given.rows}.parquet"
-        if not part.exists():  # in a run of its own: memory is to be the evaluation's
+        if not part.exists():  # in its own run, so that memory is the evaluation's
             pl.scan_parquet(path).head(given.rows).sink_parquet(part, row_group_size=50_000)
             print(f"{part} is written; run this again")
             return

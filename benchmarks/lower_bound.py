@@ -1,11 +1,11 @@
-"""How fast the lower bound is solved and certified: against a conic solver, by size, and re-solved from a neighbour.
+"""Speed of solving and certifying the lower bound: against a conic solver, by size, and re-solved from a neighbour.
 
 Run: python benchmarks/lower_bound.py [--quick]
 
-Everything runs in one process on one thread and is timed in seconds of processor, so that a busy machine does not
-favour short calls; the best of repeated calls, those to compare in turns. Compare ratios, not seconds
-from different machines. Warm solves are compared with cold ones of the very same problem. The conic solver is Clarabel
-through cvxpy, from `tests/oracle.py`.
+Everything runs in one process on one thread and is timed in CPU seconds, so that a busy machine does not favour short
+calls; the best of repeated calls counts, and compared calls alternate. Compare ratios, not seconds from different
+machines. Warm solves are compared with cold ones of the same problem. The conic solver is Clarabel through cvxpy, from
+`tests/oracle.py`.
 """
 
 import os
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 
 def subspace_problem(n_contexts: int, n_arms: int, dim: int, unknown: int, seed: int) -> Problem:
-    """Gaussian features whose optimal arms lie in a subspace, so that `unknown` directions need exploration."""
+    """Draw Gaussian features whose optimal arms lie in a subspace, so that `unknown` directions need exploration."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(n_contexts, n_arms, dim))
     theta = rng.normal(size=dim)
@@ -45,13 +45,13 @@ def subspace_problem(n_contexts: int, n_arms: int, dim: int, unknown: int, seed:
 
 
 def nearby(problem: Problem, seed: int) -> Problem:
-    """The same features with theta changed by a thousandth: about what an estimate moves by between solves."""
+    """Return the same features with theta changed by a thousandth, about the change of an estimate between solves."""
     change = 1 + 1e-3 * np.random.default_rng(seed).normal(size=problem.dim)
     return Problem(problem.features, problem.theta * change)
 
 
 def best_times(repeats: int, *calls: Callable[[], object]) -> list[float]:
-    """The least time of each call, taken in turns."""
+    """Return the least time of each call, taken in turns."""
     best = [np.inf] * len(calls)
     for _ in range(repeats):
         for i, call in enumerate(calls):
@@ -62,7 +62,7 @@ def best_times(repeats: int, *calls: Callable[[], object]) -> list[float]:
 
 
 def cold_and_warm(problem: Problem, tol: float, changes: int, repeats: int) -> tuple[float, float, float]:
-    """Medians over small changes of theta: cold, warm, and their ratio; every warm answer is verified."""
+    """Return medians over small changes of theta: cold, warm, and their ratio; every warm answer is verified."""
     bound = lower_bound(problem, tol)
     times = []
     for seed in range(changes):
@@ -129,7 +129,7 @@ def small_warm() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="leave out the sizes that take a minute")
+    parser.add_argument("--quick", action="store_true", help="omit the sizes that take a minute")
     quick = parser.parse_args().quick
     print("against the conic solver")
     against_conic(3 if quick else 7)

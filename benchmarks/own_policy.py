@@ -1,9 +1,10 @@
-"""Greedy by a user, plain and compiled as docs/own-policy.md writes it, beside ours: steps per second of a simulation.
+"""A user's Greedy, plain and compiled as in docs/own-policy.md, compared with ours: steps per second of a simulation.
 
 Usage: OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/own_policy.py [--rounds K] [--write FILE]
 
-A step is all that the simulation's loop does: context, noise, decision, update. The three take turns in one process, in
-another order each round; medians of the thread's processor time, and medians over rounds of the ratio to ours.
+A step is everything that the simulation's loop does: context, noise, decision, update. The three alternate in one
+process, in another order each round; reported are medians of the thread's CPU time, and medians over rounds of the
+ratio to ours.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from page_code import read_page
 
 SIZES = [(2, 3, 3), (4, 8, 8), (4, 32, 8), (50, 20, 16)]
 STEPS = {"plain Python": 5_000, "compiled": 100_000, "ours": 100_000}
-"""So many that each turn takes milliseconds at least: the start of a run does not count then."""
+"""Steps per turn, enough for each turn to take milliseconds, so that the start of a run does not count."""
 
 
 def problem_of(size):
@@ -41,7 +42,7 @@ def problem_of(size):
 
 
 def page_policies(folder):
-    """The two Greedys of the page, and ours."""
+    """Return the page's two versions of Greedy, and ours."""
     for name in ("mine.py", "fast.py"):
         (Path(folder) / name).write_text(read_page("own-policy.md").files[name], encoding="utf-8")
     sys.path.insert(0, str(folder))
@@ -60,7 +61,7 @@ def seconds_per_step(problem, policy, steps):
 
 
 def measure(problem, policies, rounds):
-    """Seconds per step, label -> one for each round."""
+    """Return seconds per step, label -> one for each round."""
     for policy in policies.values():
         play(problem, policy, 10, seed=0, run=0, steps=np.array([10]))  # compiles
     labels = list(policies)
@@ -83,7 +84,7 @@ def row(size, taken):
 
 
 def rounded(number):
-    """Three digits that count."""
+    """Round to three significant digits."""
     return int(float(f"{number:.3g}"))
 
 
@@ -105,7 +106,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=15, help="of turns")
+    parser.add_argument("--rounds", type=int, default=15, help="number of rounds")
     parser.add_argument("--write", type=Path, help="also write the table to this Markdown file")
     arguments = parser.parse_args()
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":

@@ -1,4 +1,4 @@
-"""OAM re-solving (P) at every exploring round, beside the exact solver on the same estimates.
+"""OAM re-solving (P) at every exploring round, compared with the exact solver on the same estimates.
 
 Usage: python benchmarks/rivals.py [--rounds N] [--write FILE]
 
@@ -26,7 +26,7 @@ def problem_of(size):
 
 
 def play(problem, rounds):
-    """Estimates and seconds of `rounds` exploring rounds of OAM."""
+    """Return estimates and seconds of `rounds` exploring rounds of OAM."""
     agent = sb.Agent(
         sb.rivals.OAM(),
         contexts=problem.features,

@@ -1,16 +1,16 @@
 """Load on the decision service, with the client on the same machine: 20 features, 20 arms.
 
-    python benchmarks/service.py --out DIR            # all of it, written to benchmarks/service.md
+    python benchmarks/service.py --out DIR            # everything, written to benchmarks/service.md
     python benchmarks/service.py --out DIR --only singles batches
 
-*singles* (open loop): requests leave at their times, whatever has become of those before, so that a slow answer is not
-hidden by waiting for it; each is timed from the time at which it should have left. *batches*: calls of 10 decisions,
-then of their 10 rewards, from 4 connections, as fast as they go. *start*: a log of a million decisions, made by the
-service's own model without HTTP (once: it stays in DIR); then the time from the command to "listening" by snapshot.
-*replay*: of all of that log.
+*singles* (open loop): requests are sent on schedule, whether or not earlier ones have been answered, so that waiting
+for a slow answer does not hide it; each is timed from its scheduled time. *batches*: calls of 10 decisions, then of
+their 10 rewards, from 4 connections, as fast as possible. *start*: a log of a million decisions, made by the service's
+own model without HTTP (once: it stays in DIR); then the time from the command to "listening" with a snapshot. *replay*:
+of that whole log.
 
-As the sync of a commit is the disk's, the same commits without a service are timed beside each number. What a run does
-not measure stays on the page as it was.
+Since the sync of a commit depends on the disk, the same commits without a service are timed next to each number.
+Measurements that a run leaves out stay unchanged on the page.
 """
 
 import argparse
@@ -33,7 +33,7 @@ import numpy as np
 ARMS, DIM = 20, 20
 PAGE = Path(__file__).with_suffix(".md")
 PATIENCE = 120.0
-"""Seconds for an answer, a start or an end: what takes longer has come to a standstill, and is said."""
+"""Seconds to wait for an answer, a start or an end before the service is reported as stuck."""
 SPEC = {"name": "load", "policy": "randucb", "dim": DIM, "noise_std": 0.5, "floor": 0.05, "seed": 1}
 
 
@@ -71,7 +71,7 @@ class Served:
         self.process = subprocess.Popen(
             [*command, "--rate", "1e6", "--key-bytes", "1e9"], stdout=subprocess.PIPE, text=True
         )
-        giving_up = threading.Timer(PATIENCE, self.process.kill)  # then the line ends, empty
+        giving_up = threading.Timer(PATIENCE, self.process.kill)  # then the line is empty
         giving_up.start()
         said = self.process.stdout.readline()
         if said.startswith("admin key"):
@@ -89,7 +89,7 @@ class Served:
         return self
 
     def __exit__(self, *_):
-        """Whatever has happened: a service that stays would hold this program's output open for whoever reads it."""
+        """Stop the service in any case: one that stays would keep this program's output open for its reader."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
@@ -101,14 +101,14 @@ class Served:
 
 
 def bodies(count, seed):
-    """Offers as JSON, made before the clock starts."""
+    """Return offers as JSON, made before the clock starts."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(count, ARMS, DIM)).round(4)
     return [{"event_id": f"{seed}-{place}", "features": one.tolist()} for place, one in enumerate(features)]
 
 
 def sync(directory, count=300):
-    """Milliseconds, median and 99th percentile, of SQLite's commit of one such row alone."""
+    """Return milliseconds, median and 99th percentile, of SQLite's commit of one such row alone."""
     path = directory / "alone.db"
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
@@ -126,7 +126,7 @@ def sync(directory, count=300):
 
 
 class Connection:
-    """HTTP/1.1 with as little as it takes: the client shares the cores with the service."""
+    """A minimal HTTP/1.1 connection, because the client shares the cores with the service."""
 
     def __init__(self, served):
         self._served = served
@@ -135,7 +135,9 @@ class Connection:
         self._streams, self._used = None, 0.0
 
     async def post(self, path, content):
-        """The status of the answer. The service closes a connection that idled for 5 s: made anew before that."""
+        """Post and return the status. The service closes a connection that idled for 5 s, so it is renewed before
+        that.
+        """
         if self._streams is not None and time.perf_counter() - self._used > IDLE:
             self.close()
             self._streams = None
@@ -163,7 +165,7 @@ class Connection:
 
 
 async def singles(served, rate, seconds, connections=64):
-    """Answer times of decisions at a rate, in milliseconds, each followed by its reward; and those that failed."""
+    """Return answer times in milliseconds of decisions at a rate, each followed by its reward; and the failures."""
     count = rate * seconds
     made = bodies(count, seed=time.time_ns() % 10**9)
     offers = [json.dumps(one).encode() for one in made]
@@ -173,7 +175,7 @@ async def singles(served, rate, seconds, connections=64):
     ]
     del made
     gc.collect()
-    gc.freeze()  # pauses of the client are not those of the service
+    gc.freeze()  # pauses of the client must not count as the service's
     spans, failed = [], 0
     free = [Connection(served) for _ in range(connections)]
     room = asyncio.Semaphore(connections)
@@ -194,7 +196,7 @@ async def singles(served, rate, seconds, connections=64):
             wait = due - time.perf_counter()
             if wait > 0:
                 await asyncio.sleep(wait)
-            # Not all at once before: making thousands of tasks takes longer than the first answers.
+            # Not all at once beforehand, because making thousands of tasks takes longer than the first answers.
             group.create_task(one(place, due))
     took = time.perf_counter() - start
     for connection in free:
@@ -203,7 +205,7 @@ async def singles(served, rate, seconds, connections=64):
 
 
 async def batches(served, calls, connections=4):
-    """Decisions per second, in calls of 10, each call followed by the rewards of its 10."""
+    """Return decisions per second, in calls of 10, each call followed by the rewards of its 10."""
     offers = bodies(calls * 10, seed=time.time_ns() % 10**9)
     groups = [offers[place : place + 10] for place in range(0, calls * 10, 10)]
     sent = [json.dumps({"decisions": group}).encode() for group in groups]
@@ -228,13 +230,13 @@ async def batches(served, calls, connections=4):
 
 
 def cpu(served):
-    """Seconds of processor time that the server has taken."""
+    """Return the CPU seconds that the server has used."""
     parts = Path(f"/proc/{served.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def fill(directory, decisions):
-    """A log of so many decisions, 90% with rewards, by the service's own model, in groups of 500."""
+    """Write a log of `decisions` decisions, 90% with rewards, by the service's own model, in groups of 500."""
     from solid_bandits.live.sqlite import SqliteStore
     from solid_bandits.service import keys
     from solid_bandits.service.model import caught_up_model
@@ -266,13 +268,13 @@ def fill(directory, decisions):
 
 
 def load():
-    """The load average, and the priority of this program and its service where that is not the usual one."""
+    """Return the load average, and the priority of this program and its service if it is not the default."""
     priority = os.nice(0)
     return f"{os.getloadavg()[0]:.1f}" + (f", nice {priority}" if priority else "")
 
 
 def measure_singles(served, place, rates, seconds):
-    """Rows of the table, by their rate."""
+    """Return the rows of the table, by their rate."""
     rows = {}
     for rate in rates:
         alone, before = sync(place), cpu(served)
@@ -304,7 +306,7 @@ def measure_start(place, key, count):
             f"{served.url}/v1/models/load/stats", headers=served.headers, timeout=PATIENCE
         ).json()
         used = cpu(served)
-        served.process.kill()  # no snapshot at the end: the next start has the same to do
+        served.process.kill()  # no snapshot at the end, so that the next start has the same work
     size = sum(one.stat().st_size for one in place.iterdir()) / 1e9
     return (
         f"{count} logged decisions ({facts['last_sequence']:,} events, {size:.1f} GB, {facts['open']:,} open): from "
@@ -326,7 +328,7 @@ def measure_replay(place, count):
 
 
 def kept(page):
-    """The parts of a page by their titles, and the rows of its table by their rates."""
+    """Return the parts of a page by their titles, and the rows of its table by their rates."""
     _, *parts = page.split("\n## ")
     found = {title: text.strip() for title, _, text in (part.partition("\n") for part in parts)}
     rows = [line for line in found.get(TITLES["singles"], "").splitlines() if line[2:3].isdigit()]
@@ -334,7 +336,7 @@ def kept(page):
 
 
 def written(page, rows, parts):
-    """The page with what was measured now, and what was before where it was not."""
+    """Return the page with the new measurements, and the old ones where there are none."""
     found, before = kept(page)
     rows = dict(sorted((before | rows).items(), key=lambda row: int(row[0])))
     found |= {TITLES[name]: text for name, text in parts.items()}
@@ -369,7 +371,7 @@ def main():
             httpx.post(
                 f"{served.url}/v1/models", headers=served.headers, json=SPEC, timeout=PATIENCE
             ).raise_for_status()
-            asyncio.run(batches(served, 20))  # what is compiled at the first call
+            asyncio.run(batches(served, 20))  # compiles whatever the first calls need
             if "singles" in arguments.only:
                 rows = measure_singles(served, place, arguments.rates, arguments.seconds)
             if "batches" in arguments.only:
@@ -378,7 +380,7 @@ def main():
     secret = arguments.out / f"log-{arguments.decisions}.key"
     if {"start", "replay"} & set(arguments.only) and not secret.exists():
         begun = time.perf_counter()
-        shutil.rmtree(place, ignore_errors=True)  # of a run that was ended on its way
+        shutil.rmtree(place, ignore_errors=True)  # left by an interrupted run
         secret.write_text(fill(place, arguments.decisions))
         print(f"{count} decisions written in {time.perf_counter() - begun:,.0f} s", flush=True)
     if "start" in arguments.only:

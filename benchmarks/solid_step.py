@@ -1,11 +1,11 @@
-"""A step of SOLID by kind, beside the plain NumPy reference: exploring with and without information, exploiting.
+"""A step of SOLID by kind, compared with the plain NumPy reference: exploring with and without information, exploiting.
 
 Usage: OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/solid_step.py [--rounds K] [--write FILE]
 
-Thresholds of 0 and of infinity, near enough, make every step exploit or explore. While the multiplier is 0 and stays
-there, an exploring step needs no closest alternative; without the bonus in g_t it is positive, and every step needs it.
-Greedy is beside them because its step is what SOLID's cannot go below: the loop's random numbers, one least-squares
-update, one best arm. Compiled code and reference take turns; medians of the thread's processor time.
+Thresholds of (nearly) 0 and infinity make every step exploit or explore. While the multiplier is 0 and stays there, an
+exploring step needs no closest alternative; without the bonus in g_t it is positive, and every step needs it. Greedy is
+included because its step is a lower limit for SOLID's: the loop's random numbers, one least-squares update, one best
+arm. Compiled code and reference alternate; reported are medians of the thread's CPU time.
 """
 
 import argparse
@@ -65,7 +65,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=9, help="of turns between compiled code and reference")
+    parser.add_argument(
+        "--rounds", type=int, default=9, help="number of rounds of compiled code and reference"
+    )
     parser.add_argument("--write", type=Path, help="also write the table to this Markdown file")
     arguments = parser.parse_args()
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":

@@ -1,9 +1,9 @@
-"""CPU time of a step of streaming SOLID beside finite SOLID's, by the number of contexts, in one run.
+"""CPU time of a step of streaming SOLID compared with finite SOLID's, by the number of contexts, in one run.
 
 Usage: python benchmarks/streaming_step.py [--out lines.jsonl]
 
-8 arms, d = 8, the paper's sparse features, σ = 1. Policies take turns; the least of three is taken, starting costs
-(a run of one step) subtracted. `no budget` explores as SOLID does, so that like is compared with like.
+8 arms, d = 8, the paper's sparse features, σ = 1. Policies alternate; the least of three times counts, less the cost of
+starting (a run of one step). `no budget` explores as SOLID does, so that like is compared with like.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import numpy as np
 import solid_bandits as sb
 
 STEPS = {4: 20_000, 50: 20_000, 500: 4_000, 5_000: 400}
-"""Of SOLID, by the number of contexts."""
+"""Steps of SOLID, by the number of contexts."""
 POLICIES = {
     "SOLID": sb.Solid.paper_random(8),
     "streaming": sb.rivals.StreamingSolid(),
@@ -45,7 +45,7 @@ def main():
     for n_contexts, steps in STEPS.items():
         problem = made(n_contexts)
         problem.means, problem.table  # noqa: B018  # made once, before the clock
-        seconds(problem, POLICIES["SOLID"], 1)  # other code from so many pairs on
+        seconds(problem, POLICIES["SOLID"], 1)  # other code is used from this many pairs on
         lengths = {name: steps if name == "SOLID" else 20_000 for name in POLICIES}
         starts, wholes = dict.fromkeys(POLICIES, np.inf), dict.fromkeys(POLICIES, np.inf)
         shares = {}

@@ -1,12 +1,12 @@
-"""A million rounds with 20 arms and d = 20: seconds and peak memory of each decision policy, beside other libraries.
+"""A million rounds with 20 arms and d = 20: seconds and peak memory of each decision policy, and of other libraries.
 
     python benchmarks/streams.py [--rounds 1000000] [--peers PYTHON] [--out benchmarks/streams.md]
 
-Rounds are joint features of 1-dimensional blocks: a context x, and a coefficient of its own for each arm. They are
-generated, or read in pieces from a Parquet file with x and the reward of every arm. Every measurement is a process of
-its own, whose peak memory is taken above what it had after a hundred rounds, everything compiled before. PYTHON has
-mabwiser and vowpalwabbit (peers-requirements.txt); they play the first rounds of the same stream, one after the other
-with ours, and the ratio of the times per round is what counts: the machine may be busy.
+Rounds have joint features in 1-dimensional blocks: a context x, and a separate coefficient for each arm. They are
+generated, or read in pieces from a Parquet file with x and the reward of every arm. Every measurement is its own
+process, whose peak memory is taken above its memory after a hundred rounds, when everything is compiled. PYTHON has
+mabwiser and vowpalwabbit (peers-requirements.txt); they play the first rounds of the same stream, alternating with
+ours, and only the ratio of the times per round counts, because the machine may be busy.
 """
 
 import argparse
@@ -33,7 +33,7 @@ POLICIES = {
 FILED = ("RandUCB", "Greedy")
 """Policies that also play the file."""
 PEERS = {"MABWiser LinUCB": 2000, "MABWiser LinTS": 2000, "VW optimistic RegCB": 2000, "VW bag of 5": 2000}
-"""With the rounds that each plays."""
+"""Peer -> number of rounds that it plays."""
 REPEATS = 3
 
 
@@ -42,7 +42,7 @@ def make_stream() -> sb.streams.Stream:
 
 
 def contexts_and_rewards(rounds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """x, the mean of each arm and the noise of the first rounds of run 0."""
+    """Return x, the mean of each arm and the noise of the first rounds of run 0."""
     parts: list[list[np.ndarray]] = []
     found = 0
     for block in make_stream().blocks(0, 0):
@@ -62,13 +62,15 @@ def write_file(path: Path, rounds: int) -> None:
 
 
 def memory(field: str) -> float:
-    """MB that this process has now (VmRSS), or had at most (VmHWM): getrusage's peak is also that of its parent."""
+    """Return the memory of this process in MB, now (VmRSS) or at its peak (VmHWM); getrusage's peak includes the
+    parent's.
+    """
     (line,) = (one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith(field))
     return int(line.split()[1]) / 1024
 
 
 def measure(policy: str, rounds: int, path: str | None) -> dict[str, float]:
-    """In a process of its own: seconds, its memory in MB before, and the peak of it."""
+    """Measure in its own process: seconds, its memory in MB before, and its peak."""
     stream = (
         make_stream()
         if path is None
@@ -100,7 +102,7 @@ def measured_apart(policy: str, rounds: int, path: Path | None = None) -> dict[s
 
 
 def peers_measured(python: str, folder: Path) -> dict[str, dict[str, float]]:
-    """Peers and ours by turns on the same rounds: seconds per round, the median of the repeats."""
+    """Measure peers and ours in turns on the same rounds: seconds per round, the median of the repeats."""
     rounds = max(PEERS.values())
     context, means, noise = contexts_and_rewards(rounds)
     np.savez(folder / "rounds.npz", context=context, means=means, noise=noise)
@@ -142,7 +144,7 @@ def main() -> None:
         write_file(path, given.rounds)
         cases = [(policy, None) for policy in POLICIES] + [(policy, path) for policy in FILED]
         for policy, source in cases:
-            measured_apart(policy, 100, source)  # what is compiled is kept on disk
+            measured_apart(policy, 100, source)  # compiled code is stored on disk
             one = measured_apart(policy, given.rounds, source)
             made = "a generator" if source is None else "a file"
             lines.append(

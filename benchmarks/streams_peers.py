@@ -1,4 +1,4 @@
-"""Other libraries on the rounds of `streams.py`: run by it, with a Python that has them.
+"""Other libraries on the rounds of `streams.py`, which runs this file with a Python that has them.
 
 python streams_peers.py ROUNDS.npz NAME COUNT
 """
@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 WIDTH = 1.0
-"""Of MABWiser's bounds, in standard deviations of the noise times 2."""
+"""Width of MABWiser's bounds, in units of twice the standard deviation of the noise."""
 NOISE_STD = 0.5
 
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))  # where this folder is the package `bench`
+sys.path.insert(0, str(Path(__file__).parent.parent))  # so that this folder is the package `bench`
 sys.path.insert(1, str(Path(__file__).parent.parent.parent / "tests"))  # the NumPy references
 sys.path.insert(
     2, str(Path(__file__).parent.parent / "peers")

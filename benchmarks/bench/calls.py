@@ -1,7 +1,7 @@
-"""Calls from Python: a decision with its reward, beside the compiled calls in it and beside thirty lines of NumPy.
+"""Calls from Python: a decision with its reward, next to the compiled calls in it and to thirty lines of NumPy.
 
-The kernels are called as the agent calls them, with nothing around. NumPy is LinUCB of `benchmarks/peers`, in batches
-vectorised as a practitioner would write it. Decisions are made with probabilities, and these are read.
+The kernels are called as the agent calls them, with nothing around. NumPy is LinUCB of `benchmarks/peers`, vectorised
+in batches as a practitioner would write it. Decisions are made with probabilities, which are read.
 """
 
 import time
@@ -19,13 +19,13 @@ from solid_bandits.core.offer import ALL
 CALL_SIZES = ((4, 8, 8), (4, 40, 64))
 """Contexts, arms, dim."""
 STEPS = 256
-"""Contexts and rewards that are drawn beforehand, and come again."""
+"""Number of contexts and rewards that are drawn beforehand and reused."""
 Steps = Callable[[int], None]
-"""Makes so many decisions and learns from their rewards."""
+"""Function that makes a number of decisions and learns from their rewards."""
 
 
 class Called(NamedTuple):
-    """Medians over rounds of one kind of calls, in seconds a decision with its reward."""
+    """Medians over rounds of one kind of call, in seconds per decision with its reward."""
 
     name: str
     size: tuple[int, int, int]
@@ -33,18 +33,18 @@ class Called(NamedTuple):
     kernel: float
     plain: float
     ratio: float
-    """Times the kernels."""
+    """Ratio of its time to the kernels' time."""
     speed: float
-    """Times as fast as NumPy."""
+    """Ratio of NumPy's time to its time."""
 
     @property
     def key(self) -> str:
-        """Its name in `bench.json`."""
+        """Name in `bench.json`."""
         return f"{self.name} {','.join(map(str, self.size))}"
 
 
 class Contest:
-    """All that takes turns at one size."""
+    """All calls that take turns at one size."""
 
     def __init__(self, size: tuple[int, int, int]) -> None:
         self.size = size
@@ -66,7 +66,7 @@ class Contest:
             "numpy, batches": self._plain_batches(),
         }
         self.rows: list[tuple[str, str, str]] = []
-        """Of the table: name, kernel and the form of NumPy that it is compared with."""
+        """Rows of the table: name, kernel and the form of NumPy that it is compared with."""
         for name, (policy, told) in policies.items():
             agent, batches = (sb.Agent(policy, dim=size[2], **told) for _ in range(2))
             self._add(f"Agent({name})", "numpy", self._one_by_one(agent), self._bare(policy, told))
@@ -164,13 +164,13 @@ class Contest:
 
 
 def measure_calls(rounds: int, seconds: float, say: Callable[[str], None]) -> list[Called]:
-    """Rounds in which every kind of calls has its turn; medians of times, and of ratios within a round."""
+    """Play rounds in which every kind of call has its turn; return medians of times, and of ratios within a round."""
     found = []
     for size in CALL_SIZES:
         contest = Contest(size)
         counts, times = {}, {name: np.zeros(rounds) for name in contest.plays}
         for name, play in contest.plays.items():
-            play(2 * STEPS)  # past the first decisions, which are looked at more closely
+            play(2 * STEPS)  # past the first decisions, which are checked more closely
             each = _seconds(play, BATCH)
             counts[name] = max(round(seconds / each / BATCH), 1) * BATCH
         for number in range(rounds):

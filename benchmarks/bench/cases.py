@@ -1,4 +1,4 @@
-"""What is played: sizes, problems, policies, and the cells of the table."""
+"""Cases to play: sizes, problems, policies, and the cells of the table."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -14,11 +14,11 @@ SIZES = [(2, 3, 3), (4, 8, 8), (4, 32, 8), (50, 20, 16), (191, 40, 65)]
 BASE = (50, 20, 16)
 ONE_CONTEXT = ("OSSB", "SPL", "UCB1", "EndOfOptimism")
 MOST_PAIRS_TO_SOLVE = 256
-"""OAM's solve takes O(P³): with more pairs than this its exploring steps are not run."""
+"""Largest number of pairs for OAM's exploring steps, because its solve takes O(P³)."""
 
 
 def problem_of(size: tuple[int, int, int], noise: float = 1.0) -> sb.Problem:
-    """The toy, the paper's random problems, or Gaussian features where those cannot be drawn."""
+    """Return the toy, the paper's random problems, or Gaussian features where those cannot be drawn."""
     contexts, arms, dim = size
     if size == (2, 3, 3):
         toy = sb.problems.toy()
@@ -31,7 +31,7 @@ def problem_of(size: tuple[int, int, int], noise: float = 1.0) -> sb.Problem:
 
 
 def policy_of(label: str, kind: str, n_arms: int) -> Policy:
-    """The policy, with its switch between the two kinds of steps thrown if it has one."""
+    """Return the policy, set to explore or exploit if it has such a parameter."""
     if label == "SOLID":
         # The bonus in the constraint keeps λ at 0 for long; without it the closest alternative is needed.
         return replace(
@@ -53,12 +53,12 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its name in `bench.json`."""
+        """Name in `bench.json`."""
         return f"{self.label} {self.kind} {','.join(map(str, self.size))}"
 
 
 def cells_of(size: tuple[int, int, int], labels: set[str]) -> list[Cell]:
-    """Every policy and kind at this size; policies for one context take the first number as 1."""
+    """Return every policy and kind at this size; policies for one context use 1 as the first number."""
     found = []
     for label, kind in FLOORS:
         if label in labels:
@@ -68,15 +68,17 @@ def cells_of(size: tuple[int, int, int], labels: set[str]) -> list[Cell]:
 
 
 def is_run(cell: Cell) -> bool:
-    """All but OAM's exploring steps with so many pairs that one takes seconds or minutes."""
+    """Return whether the cell is run: not OAM's exploring steps with so many pairs that one takes seconds or
+    minutes.
+    """
     contexts, arms, _ = cell.size
     return (cell.label, cell.kind) != ("OAM", "exploring") or contexts * arms <= MOST_PAIRS_TO_SOLVE
 
 
 def settling_steps(cell: Cell) -> int:
-    """Steps into the regime that lasts, fewer where they are dear.
+    """Return the number of steps into the lasting regime, fewer where they are expensive.
 
-    By the size and not by the clock, so that every run times the same steps.
+    It depends on the size and not on the clock, so that every run times the same steps.
     """
     contexts, arms, dim = cell.size
     pairs = contexts * arms

@@ -29,7 +29,7 @@ from bench.table import FLOOR_TITLES, call_page, call_rows, floor_row, growth_ro
 from bench.timing import Measured, measure_size
 
 HERE = Path(__file__).parent.parent
-"""Of the committed numbers: `bench.json`, `bench.md`."""
+"""Folder of the committed numbers: `bench.json`, `bench.md`."""
 
 
 def main() -> int:
@@ -38,13 +38,13 @@ def main() -> int:
         description=bench.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     labels = sorted({label for label, _ in FLOORS})
-    parser.add_argument("--rounds", type=int, default=15, help="of each measurement")
-    parser.add_argument("--seconds", type=float, default=0.02, help="of each policy in each round")
-    parser.add_argument("--only", nargs="+", choices=labels, help="these policies only")
-    parser.add_argument("--sizes", type=int, default=len(SIZES), help="so many of the sizes, smallest first")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds of each measurement")
+    parser.add_argument("--seconds", type=float, default=0.02, help="seconds of each policy in each round")
+    parser.add_argument("--only", nargs="+", choices=labels, help="only these policies")
+    parser.add_argument("--sizes", type=int, default=len(SIZES), help="number of sizes, smallest first")
     parser.add_argument("--no-growth", action="store_true", help="leave the exponents out")
-    parser.add_argument("--calls", action="store_true", help="calls from Python alone")
-    parser.add_argument("--write", action="store_true", help="make this run the committed one")
+    parser.add_argument("--calls", action="store_true", help="only calls from Python")
+    parser.add_argument("--write", action="store_true", help="commit the numbers of this run")
     parser.add_argument("--strict", action="store_true", help="end with status 1 after a warning")
     arguments = parser.parse_args()
     chosen = set(arguments.only or labels)
@@ -114,7 +114,7 @@ def main() -> int:
 
 
 def said_of_calls(committed: dict[str, float], calls: list[Called]) -> list[str]:
-    """Print calls from Python, and what the project wants of them; return the warnings, which are printed, too."""
+    """Print calls from Python and whether the project's goals are met; return the warnings, which are printed too."""
     print("\n".join(call_rows(calls)), flush=True)
     warnings = verdict_of_calls(committed, calls)
     for line in [*goals_of_calls(calls), *warnings]:

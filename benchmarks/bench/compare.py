@@ -1,4 +1,4 @@
-"""The guard: this run beside the committed one, and beside what the project wants."""
+"""The guard: this run compared with the committed one, and with the project's goals."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from bench.timing import Measured
 
 PARTS = ("floor", "numpy", "calls")
 LIMIT = 0.25
-"""How much worse than the committed ratio is worth a warning."""
+"""Relative worsening of a committed ratio that gives a warning."""
 GOALS = {
     ("SOLID exploring", (4, 8, 8)): 60.0,
     ("SOLID exploring", (4, 32, 8)): 25.0,
@@ -18,13 +18,13 @@ GOALS = {
 }
 """Least speed-up over the plain NumPy reference."""
 WITHIN_THREE = [f"{label} any 191,40,65" for label in ("LinUCB", "LinTS", "Greedy")]
-"""What is to stay within three times its floor, beside all steps of SOLID."""
+"""Cells that should stay within three times their floor, besides all steps of SOLID."""
 
 
 def regressions(
     committed: dict[str, float], measured: dict[str, float], higher_is_better: bool, limit: float = LIMIT
 ) -> dict[str, float]:
-    """Name -> how many times worse than committed, where that is more than `limit`; other names are new."""
+    """Return name -> factor by which it is worse than committed, if above `limit`; names not committed are new."""
     worse = {}
     for name, value in measured.items():
         if name in committed and committed[name] > 0 and value > 0:
@@ -35,7 +35,7 @@ def regressions(
 
 
 def load(path: Path) -> dict[str, dict[str, float]]:
-    """The committed ratios; none where there is no file."""
+    """Return the committed ratios; empty if there is no file."""
     content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return {part: {name: row["ratio"] for name, row in content.get(part, {}).items()} for part in PARTS}
 
@@ -43,7 +43,7 @@ def load(path: Path) -> dict[str, dict[str, float]]:
 def verdict(
     committed: dict[str, dict[str, float]], results: list[Measured], speedups: list[Speedup]
 ) -> list[str]:
-    """Warnings, and what is left to be reached."""
+    """Return warnings, and the goals that are not reached."""
     lines = []
     ratios = {result.cell.key: result.ratio for result in results}
     for name, factor in regressions(committed["floor"], ratios, higher_is_better=False).items():
@@ -61,7 +61,7 @@ def verdict(
 
 
 def verdict_of_calls(committed: dict[str, float], calls: list[Called]) -> list[str]:
-    """Warnings about calls from Python: those that take more, beside their kernels, than when committed."""
+    """Return warnings about calls from Python whose time relative to their kernels is larger than committed."""
     ratios = {call.key: call.ratio for call in calls}
     return [
         f"WARNING: {name}: {ratios[name]:.2f} times its kernels, {committed[name]:.2f} when committed "
@@ -71,7 +71,7 @@ def verdict_of_calls(committed: dict[str, float], calls: list[Called]) -> list[s
 
 
 def goals_of_calls(calls: list[Called]) -> list[str]:
-    """What the project wants of calls from Python, and whether it has it."""
+    """Return the project's goals for calls from Python, and whether they are met."""
     lines = []
     for call in calls:
         wanted = []
@@ -92,7 +92,7 @@ def goals_of_calls(calls: list[Called]) -> list[str]:
 
 
 def goals(results: list[Measured], speedups: list[Speedup]) -> list[str]:
-    """What the project wants of these numbers, and whether it has it."""
+    """Return the project's goals for these numbers, and whether they are met."""
     lines = [
         f"{'reached' if result.ratio <= 3 else 'MISSED'}: {result.cell.key} within 3 times its floor: "
         f"{result.ratio:.2f}"
@@ -115,7 +115,7 @@ def goals(results: list[Measured], speedups: list[Speedup]) -> list[str]:
 
 
 def as_json(results: list[Measured], speedups: list[Speedup], calls: list[Called]) -> str:
-    """What the guard compares with, one line per entry so that changes read well."""
+    """Return the numbers that the guard compares with, as JSON with one line per entry, so that changes read well."""
     content: dict[str, dict[str, dict[str, float]]] = {
         "floor": {
             result.cell.key: {
@@ -135,7 +135,7 @@ def as_json(results: list[Measured], speedups: list[Speedup], calls: list[Called
 
 
 def rows_of_calls(calls: list[Called]) -> dict[str, dict[str, float]]:
-    """Their part of `bench.json`."""
+    """Return the part of `bench.json` for calls."""
     return {
         call.key: {
             "ratio": round(call.ratio, 3),
@@ -147,7 +147,7 @@ def rows_of_calls(calls: list[Called]) -> dict[str, dict[str, float]]:
 
 
 def as_lines(content: dict[str, dict[str, dict[str, float]]]) -> str:
-    """JSON with one line per entry."""
+    """Return JSON with one line per entry."""
     parts = []
     for part, rows in content.items():
         inner = ",\n".join(f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in rows.items())

@@ -1,14 +1,14 @@
-"""A floor for each policy: what a step must do, times what that costs on this machine (`rates`).
+"""A floor for each policy: the work that a step must do, times its cost on this machine (`rates`).
 
 A *floor* is a sum of kernels for one kind of step of one policy. The estimate is a triangle U with weights D,
 V = Uᵀ D U, and t = U θ-hat; a reward is rotated into it. Where there are several ways to do the same thing (`AnyOf`),
 the cheapest at this size counts.
 
-Not counted, so that the floor is low rather than high: norms computed anew to stop rounding errors from building up,
-scalar arithmetic, function calls, the step counters, and the random stream that draws contexts and noise (measured on
-its own, `rates.draws.empty_loop`, and taken off the time of a step).
+Not counted, so that the floor is low rather than high: norms recomputed to stop rounding errors from building up,
+scalar arithmetic, function calls, the step counters, and the random stream that draws contexts and noise (measured
+separately, `rates.draws.empty_loop`, and subtracted from the time of a step).
 
-`size` is (contexts, arms, dim); `facts` is what the run shows of the state at hand.
+`size` is (contexts, arms, dim); `facts` describes the state of the run.
 """
 
 from collections.abc import Callable
@@ -18,18 +18,18 @@ from bench.terms import AnyOf, Items, Term
 
 
 class Facts(NamedTuple):
-    """What a step's work depends on beside the size."""
+    """Quantities besides the size that a step's work depends on."""
 
     support: int
-    """Pairs whose weight is not lost in rounding: the others need not be summed."""
+    """Number of pairs whose weight is not lost in rounding; the others need not be summed."""
     searches: float = 1.0
-    """Share of SOLID's exploring steps that ask for the closest alternative: none does while λ stays at 0."""
+    """Share of SOLID's exploring steps that need the closest alternative; 0 while λ stays at 0."""
     solves: float = 0.0
     """Solutions of the allocation problem per step."""
     newton: float = 0.0
     """Newton steps per solution."""
     active: int = 0
-    """Pairs at work in the allocation problem."""
+    """Active pairs in the allocation problem."""
     rank: int = 0
     """Dimensions outside the span of the optimal arms."""
 
@@ -42,7 +42,7 @@ def _reward(size: Size) -> Term:
 
 
 def _means(size: Size) -> Items:
-    """Means of the arms on offer."""
+    """Return the terms of the means of the arms on offer."""
     _, arms, dim = size
     return [
         Term("unit", (dim,), "θ-hat = U^-1 t"),
@@ -51,7 +51,7 @@ def _means(size: Size) -> Items:
 
 
 def _tables(size: Size) -> tuple[Term, ...]:
-    """Mean and norm of every pair, moved by the reward's direction."""
+    """Return the terms of updating mean and norm of every pair by the reward's direction."""
     contexts, arms, dim = size
     return (
         Term("unit", (dim,), "the direction V^-1 φ of the reward"),
@@ -60,7 +60,7 @@ def _tables(size: Size) -> tuple[Term, ...]:
 
 
 def _test(size: Size) -> Items:
-    """The exploitation test, passed: every alternative of the context is looked at."""
+    """Return the terms of the exploitation test when it passes: every alternative of the context is checked."""
     _, arms, dim = size
     return [
         Term("norms", (dim, arms), "U^-T φ of the context's arms, and their means"),
@@ -71,7 +71,7 @@ def _test(size: Size) -> Items:
 
 
 def _failed_test(size: Size) -> Items:
-    """The exploitation test, failed: one alternative within the threshold is enough."""
+    """Return the terms of the exploitation test when it fails: one alternative within the threshold is enough."""
     _, arms, dim = size
     return [
         Term("top", (arms,), "the best arm"),
@@ -81,7 +81,7 @@ def _failed_test(size: Size) -> Items:
 
 
 def _search(size: Size, facts: Facts) -> Items:
-    """The closest alternative under V_ω, and what every pair tells about it."""
+    """Return the terms of the closest alternative under V_ω, and of the information of every pair about it."""
     contexts, arms, dim = size
     pairs, share = contexts * arms, facts.searches
     if share == 0.0:
@@ -107,7 +107,7 @@ def _search(size: Size, facts: Facts) -> Items:
 
 
 def solid_exploring(size: Size, facts: Facts) -> Items:
-    """One exploring step of SOLID."""
+    """Return the terms of one exploring step of SOLID."""
     contexts, arms, _ = size
     pairs = contexts * arms
     return [
@@ -123,12 +123,12 @@ def solid_exploring(size: Size, facts: Facts) -> Items:
 
 
 def solid_exploiting(size: Size, facts: Facts) -> Items:
-    """One exploiting step of SOLID, whose test is on the statistic itself: new norms."""
+    """Return the terms of one exploiting step of SOLID, whose test uses the statistic itself: new norms."""
     return [_reward(size), *_test(size)]
 
 
 def identified(size: Size, facts: Facts) -> Items:
-    """One exploiting step of AO-IDS and of SPL: norms of an earlier time, which have only fallen, decide."""
+    """Return the terms of one exploiting step of AO-IDS and of SPL: old norms, which have only fallen since, decide."""
     return [
         _reward(size),
         *_means(size),
@@ -138,7 +138,7 @@ def identified(size: Size, facts: Facts) -> Items:
 
 
 def linucb(size: Size, facts: Facts) -> Items:
-    """One step of LinUCB."""
+    """Return the terms of one step of LinUCB."""
     _, arms, dim = size
     return [
         _reward(size),
@@ -149,7 +149,9 @@ def linucb(size: Size, facts: Facts) -> Items:
 
 
 def randucb(size: Size, facts: Facts) -> Items:
-    """One step of RandUCB: LinUCB's, with another width, and the rewards' triangle without a ridge beside the other."""
+    """Return the terms of one step of RandUCB: LinUCB's with another width, and the rewards' triangle without a
+    ridge.
+    """
     return [
         *linucb(size, facts),
         Term("rotate", (size[2],), "the reward taken into the triangle without a ridge"),
@@ -158,7 +160,7 @@ def randucb(size: Size, facts: Facts) -> Items:
 
 
 def lints(size: Size, facts: Facts) -> Items:
-    """One step of LinTS."""
+    """Return the terms of one step of LinTS."""
     _, arms, dim = size
     return [
         _reward(size),
@@ -171,11 +173,11 @@ def lints(size: Size, facts: Facts) -> Items:
 
 
 VIDS_SAMPLES = 500
-"""Models of the default."""
+"""Number of models that VIDS draws by default."""
 
 
 def vids(size: Size, facts: Facts) -> Items:
-    """One step of VIDS whose samples agree on the best arm: no information is asked for, and nothing is mixed."""
+    """Return the terms of one step of VIDS whose samples agree on the best arm, so that no information is needed."""
     _, arms, dim = size
     return [
         _reward(size),
@@ -190,22 +192,22 @@ def vids(size: Size, facts: Facts) -> Items:
 
 
 def greedy(size: Size, facts: Facts) -> Items:
-    """One step of greedy."""
+    """Return the terms of one step of greedy."""
     return [_reward(size), *_means(size), Term("top", (size[1],), "the best arm")]
 
 
 def epsilon_exploiting(size: Size, facts: Facts) -> Items:
-    """A greedy step of epsilon-greedy."""
+    """Return the terms of a greedy step of epsilon-greedy."""
     return [*greedy(size, facts), Term("uniform", (), "whether to explore")]
 
 
 def epsilon_exploring(size: Size, facts: Facts) -> Items:
-    """A random step of epsilon-greedy: no mean is asked for."""
+    """Return the terms of a random step of epsilon-greedy, which needs no means."""
     return [_reward(size), Term("uniform", (), "whether to explore, and the arm", 2)]
 
 
 def ucb1(size: Size, facts: Facts) -> Items:
-    """One step of UCB1: the mean and 1/√N of an arm change only when it is pulled."""
+    """Return the terms of one step of UCB1: the mean and 1/√N of an arm change only when it is pulled."""
     return [
         Term("bounds", (size[1],), "the largest bound, and whether it is the largest mean"),
         Term("log", (), "log t"),
@@ -213,7 +215,7 @@ def ucb1(size: Size, facts: Facts) -> Items:
 
 
 def aoids_exploring(size: Size, facts: Facts) -> Items:
-    """One exploring step of AO-IDS."""
+    """Return the terms of one exploring step of AO-IDS."""
     contexts, arms, dim = size
     pairs = contexts * arms
     why = "‖φ* - φ‖² and φᵀV^-1φ' of every pair: from V^-1 φ of few, or from U^-T φ of all"
@@ -243,7 +245,7 @@ def aoids_exploring(size: Size, facts: Facts) -> Items:
 
 
 def _solve(size: Size, facts: Facts) -> Items:
-    """The allocation: Newton steps on n pairs outside the span of the optimal arms, in k dimensions."""
+    """Return the terms of the allocation: Newton steps on n pairs outside the optimal arms' span, in k dimensions."""
     contexts, arms, dim = size
     n, k = facts.active, facts.rank
     if n == 0 or k == 0 or facts.solves == 0.0:
@@ -254,7 +256,7 @@ def _solve(size: Size, facts: Facts) -> Items:
         Term("gram", (k, n), "M = Σ x uuᵀ at every point", points),
         Term("cholesky", (k,), "its factor", points),
         Term("alternatives", (k, n), "L^-1 u of every pair at work", points),
-        # K is symmetric; so is each of the two products of the system.
+        # K is symmetric, and so is each of the two products of the system.
         Term("gram", (n, k), "K = uᵀM^-1u", points),
         Term("gram", (n, n), "the two parts of the Newton matrix", 2.0 * steps),
         Term("cholesky", (n,), "its factor", steps),
@@ -264,7 +266,7 @@ def _solve(size: Size, facts: Facts) -> Items:
 
 
 def oam_exploiting(size: Size, facts: Facts) -> Items:
-    """One exploiting step of OAM: its test knows the least gap of all contexts."""
+    """Return the terms of one exploiting step of OAM, whose test needs the least gap of all contexts."""
     contexts, arms, dim = size
     pairs = contexts * arms
     why = "the means of all pairs and the norms of the context's arms"
@@ -288,7 +290,7 @@ def oam_exploiting(size: Size, facts: Facts) -> Items:
 
 
 def oam_exploring(size: Size, facts: Facts) -> Items:
-    """One exploring step of OAM with a solve."""
+    """Return the terms of one exploring step of OAM with a solve."""
     return [
         *oam_exploiting(size, facts),
         *_solve(size, facts),
@@ -297,7 +299,7 @@ def oam_exploring(size: Size, facts: Facts) -> Items:
 
 
 def ossb(size: Size, facts: Facts) -> Items:
-    """One step of OSSB, which solves in every step; both kinds do the same."""
+    """Return the terms of one step of OSSB, which solves in every step; both kinds do the same."""
     return [
         _reward(size),
         *_means(size),
@@ -308,7 +310,9 @@ def ossb(size: Size, facts: Facts) -> Items:
 
 
 def spl_exploring(size: Size, facts: Facts) -> Items:
-    """One exploring step of SPL: SOLID's with one context, AdaHedge in the place of the gradient step."""
+    """Return the terms of one exploring step of SPL: SOLID's with one context, AdaHedge instead of the gradient
+    step.
+    """
     _, arms, dim = size
     return [
         _reward(size),
@@ -324,7 +328,7 @@ def spl_exploring(size: Size, facts: Facts) -> Items:
 
 
 def end_of_optimism(size: Size, facts: Facts) -> Items:
-    """One step of the strategy after its warm-up; the solve at its end happens once and is not counted."""
+    """Return the terms of one step after the warm-up; the solve at its end happens once and is not counted."""
     return [
         _reward(size),
         *_means(size),

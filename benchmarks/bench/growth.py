@@ -1,4 +1,4 @@
-"""The power of each size that a step grows with."""
+"""The power of each size with which the time of a step grows."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,14 +11,14 @@ from bench.timing import Measured, measure_size
 
 AXES = ("|X|", "|A|", "d")
 GROWTH = ((25, 50, 100), (10, 20, 40), (8, 16, 32))
-"""Along each axis through BASE."""
+"""Sizes along each axis through BASE."""
 OAM_BASE = (4, 8, 16)
 OAM_GROWTH = ((2, 4, 8), (4, 8, 16), (8, 16, 32))
-"""For OAM's exploring steps: around BASE one of its solves takes minutes."""
+"""Base size of OAM's exploring steps; around BASE one of its solves takes minutes."""
 
 
 def exponent(sizes: Any, values: Any) -> float:
-    """The power of the size that the values grow with: slope of the logarithms."""
+    """Return the power of the size with which the values grow: the slope of the logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
@@ -33,7 +33,7 @@ class Growth(NamedTuple):
 
 
 def measure_growth(labels: set[str], rounds: int, seconds: float, say: Callable[[str], None]) -> list[Growth]:
-    """Exponents along every axis, beside those of the floor."""
+    """Return the exponents along every axis, next to those of the floor."""
     found: list[Growth] = []
     for base, axes, chosen in (
         (BASE, GROWTH, {pair for pair in FLOORS if pair != ("OAM", "exploring")}),
@@ -50,7 +50,7 @@ def measure_growth(labels: set[str], rounds: int, seconds: float, say: Callable[
         table: dict[tuple[str, str, Any], Measured] = {}
         for size in sizes:
             cells = [cell for cell in cells_of(size, labels) if (cell.label, cell.kind) in chosen]
-            # Where there is one context only, other numbers of contexts are the same cell.
+            # If there is only one context, other numbers of contexts are the same cell.
             if size[0] != base[0]:
                 cells = [cell for cell in cells if cell.label not in ONE_CONTEXT]
             if cells:

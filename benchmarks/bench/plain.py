@@ -1,4 +1,4 @@
-"""The compiled loop beside plain NumPy."""
+"""The compiled loop compared with plain NumPy."""
 
 import time
 from typing import NamedTuple
@@ -16,7 +16,7 @@ NAIVE_STEPS = 1000
 
 
 class Speedup(NamedTuple):
-    """The compiled loop beside plain NumPy, seconds per step."""
+    """The compiled loop and plain NumPy, in seconds per step."""
 
     name: str
     size: tuple[int, int, int]
@@ -25,17 +25,17 @@ class Speedup(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How many times faster."""
+        """Speed-up factor."""
         return self.plain / self.compiled
 
     @property
     def key(self) -> str:
-        """Its name in `bench.json`."""
+        """Name in `bench.json`."""
         return f"{self.name} {','.join(map(str, self.size))}"
 
 
 def numpy_linucb(problem: sb.Problem, steps: int, rng: np.random.Generator) -> None:
-    """LinUCB as one would write it in NumPy for speed: the arms of the context only, rank-one updates."""
+    """Play LinUCB as one would write it in NumPy for speed: only the context's arms, rank-one updates."""
     dim = problem.dim
     inverse, moment, theta = np.eye(dim), np.zeros(dim), np.zeros(dim)
     contexts = rng.choice(problem.n_contexts, size=steps, p=problem.context_probs)
@@ -57,7 +57,7 @@ def numpy_linucb(problem: sb.Problem, steps: int, rng: np.random.Generator) -> N
 
 
 def measure_plain(rounds: int) -> list[Speedup]:
-    """Five policies beside the reference of the tests, LinUCB beside a faster NumPy form too."""
+    """Measure five policies and the reference of the tests, and for LinUCB a faster NumPy form too."""
     found = []
     for size in NAIVE_SIZES:
         problem = problem_of(size)
@@ -93,13 +93,13 @@ def measure_plain(rounds: int) -> list[Speedup]:
 
 
 def whole_run_seconds(problem: sb.Problem, policy: Policy, repetitions: int = 5) -> float:
-    """Seconds per step of the compiled loop from the first step on, everything included."""
+    """Return seconds per step of the compiled loop from the first step on, everything included."""
     seconds = 0.0
     for _ in range(repetitions):
         agent, truth, trace, environment = _begin(
             problem, policy, NAIVE_STEPS, 0, 0, np.array([1, NAIVE_STEPS])
         )
-        _loop(agent, truth, trace, environment, 0, 1)  # loads what was compiled
+        _loop(agent, truth, trace, environment, 0, 1)  # loads the compiled code
         start = time.thread_time()
         _loop(agent, truth, trace, environment, 1, 2)
         seconds += time.thread_time() - start

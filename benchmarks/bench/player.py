@@ -16,13 +16,14 @@ LOST = 1e-26
 
 
 class Player:
-    """A cell at play: an agent in the regime wanted, with its state kept to start every round from."""
+    """A cell at play: an agent in the desired regime, with its state saved to start every round from."""
 
     def __init__(self, cell: Cell, seconds: float) -> None:
         self.cell = cell
         self.rng = np.random.default_rng(0)
         contexts, arms, _ = cell.size
-        # Noise decides for the policies whose test has no switch; the environment's own noise stays moderate.
+        # For policies whose test has no switch, the noise they are told decides; the environment's own noise stays
+        # moderate.
         tested = cell.label in ("AOIDS", "OAM", "OSSB", "SPL")
         problem = problem_of(cell.size, 30.0 if tested and cell.kind == "exploring" else 1.0)
         policy = policy_of(cell.label, cell.kind, arms)
@@ -30,9 +31,9 @@ class Player:
         if tested and cell.kind == "exploiting":
             agent = with_noise(agent, 1e-7 * problem.noise_std)
         self.agent = agent
-        self.play(1)  # compiles, or loads what was compiled
+        self.play(1)  # compiles, or loads compiled code
         if cell.label == "SOLID" and cell.kind != "exploiting":
-            # No work is due for contexts never seen: have all of them seen, by quick exploiting steps.
+            # Contexts that were never seen cost no work, so all of them are visited first, by quick exploiting steps.
             self.agent = agent._replace(params=agent.params._replace(threshold_scale=0.0))
             self.play(int(contexts * (np.log(contexts) + 4)))
             self.agent = agent
@@ -54,12 +55,12 @@ class Player:
         return [*_leaves(self.agent.state), self.environment]
 
     def restore(self) -> None:
-        """Back to the state kept."""
+        """Restore the saved state."""
         for array, value in zip(self._arrays(), self.saved, strict=True):
             array[...] = value
 
     def play(self, steps: int) -> int:
-        """Play on; return how many steps explored."""
+        """Continue playing; return how many steps explored."""
         trace = Trace(np.array([steps]), np.zeros(1), np.zeros(1, dtype=np.int64))
         _loop(self.agent, self.truth, trace, self.environment, 0, 1)
         return int(trace.explored[0])
@@ -72,14 +73,14 @@ class Player:
         return steps, max(each, 1e-9), explored / steps
 
     def round(self) -> tuple[float, float]:
-        """Seconds of a step, and the share of steps of the kind wanted; arrays lie elsewhere each time."""
+        """Return seconds per step, and the share of steps of the desired kind; arrays are moved in memory each time."""
         self.agent = _moved(self.settled, self.rng, {})
         _, each, explored = self._timed(self.steps)
         shares = {"exploiting": 1.0 - explored, "any": 1.0}
         return each, shares.get(self.cell.kind, explored)
 
     def facts(self) -> Facts:
-        """What the work of a step depends on beside the size, in the state kept."""
+        """Return the quantities besides the size that a step's work depends on, in the saved state."""
         self.restore()
         pairs = self.cell.size[0] * self.cell.size[1]
         if self.cell.label in ("OAM", "OSSB"):
@@ -95,7 +96,7 @@ class Player:
         return Facts(support=max(int((weights > LOST * weights.sum()).sum()), 1), searches=searches)
 
     def _searches(self) -> float:
-        """The share of steps with λ > 0 before or after."""
+        """Return the share of steps with λ > 0 before or after."""
         positive = []
         before = float(self.agent.state.multiplier)
         for _ in range(min(self.steps, 64)):
@@ -133,14 +134,14 @@ class Player:
 
 
 def with_noise(agent: Any, noise_std: float) -> Any:
-    """The agent, told another σ."""
+    """Return the agent with another σ."""
     return agent._replace(setting=agent.setting._replace(noise_std=noise_std))
 
 
 def _moved(value: Any, rng: np.random.Generator, moved: dict[int, Any]) -> Any:
-    """The same agent with its arrays elsewhere: where they happen to lie is not to decide a comparison.
+    """Return the same agent with its arrays moved in memory, so that their location does not decide a comparison.
 
-    What was put at the start of a line of the cache on purpose, as part of a larger array, stays at one.
+    An array deliberately aligned to a cache line, as part of a larger one, stays aligned.
     """
     if isinstance(value, tuple):
         return type(value)(*(_moved(part, rng, moved) for part in value))
@@ -149,7 +150,7 @@ def _moved(value: Any, rng: np.random.Generator, moved: dict[int, Any]) -> Any:
     if id(value) not in moved:
         aligned = value.base is not None and value.ctypes.data % 64 == 0
         moved[id(value)] = placed(value, 0 if aligned else 16 * int(rng.integers(4)))
-    return moved[id(value)]  # one array with two names stays one array
+    return moved[id(value)]  # an array with two names stays a single array
 
 
 def _leaves(state: Any) -> list[Any]:

@@ -11,13 +11,13 @@ from bench.timing import Measured
 
 
 def row(*values: object) -> str:
-    """One line of a Markdown table."""
+    """Return one line of a Markdown table."""
     cells = (str(value).replace("|", "\\|") for value in values)
     return f"| {' | '.join(cells)} |"
 
 
 def table(*titles: str) -> list[str]:
-    """The head of a Markdown table."""
+    """Return the head of a Markdown table."""
     return [row(*titles), "|" + "---|" * len(titles)]
 
 
@@ -25,7 +25,7 @@ FLOOR_TITLES = ("size", "policy", "steps", "time us", "floor us", "ratio", "±",
 
 
 def floor_row(result: Measured) -> str:
-    """One cell in the table of floors."""
+    """Return the row of one cell in the table of floors."""
     cell = result.cell
     kind = "" if cell.kind == "any" else cell.kind
     if result.share < 0.95:
@@ -44,7 +44,7 @@ def floor_row(result: Measured) -> str:
 
 
 def growth_rows(found: list[Growth]) -> list[str]:
-    """One line per policy and kind, all axes in it."""
+    """Return one line per policy and kind, with all axes in it."""
     lines = table("policy", "steps", *(f"{axis} {what}" for axis in AXES for what in ("time", "floor")))
     for label, kind in FLOORS:
         axes = {growth.axis: growth for growth in found if (growth.label, growth.kind) == (label, kind)}
@@ -58,7 +58,7 @@ def growth_rows(found: list[Growth]) -> list[str]:
 
 
 def call_rows(calls: list[Called]) -> list[str]:
-    """Calls from Python, one line for each kind and size."""
+    """Return rows on calls from Python, one for each kind and size."""
     lines = table(
         "arms, d", "calls", "time us", "kernels us", "NumPy us", "times the kernels", "times as fast as NumPy"
     )
@@ -70,7 +70,7 @@ def call_rows(calls: list[Called]) -> list[str]:
 
 
 def call_page(calls: list[Called], load_average: str) -> str:
-    """The page of calls from Python."""
+    """Return the page of calls from Python."""
     lines = [
         "A decision with its reward, probabilities read, from Python: medians over rounds in which all take "
         "turns, ratios within a round. `kernels`: the compiled calls in it, with nothing around them. `NumPy`: "
@@ -84,7 +84,7 @@ def call_page(calls: list[Called], load_average: str) -> str:
 
 
 def plain_rows(speedups: list[Speedup]) -> list[str]:
-    """Compiled and plain side by side."""
+    """Return rows with compiled and plain code side by side."""
     lines = table("size", "policy", "compiled us/step", "steps/s", "NumPy us/step", "NumPy steps/s", "ratio")
     for found in speedups:
         lines.append(
@@ -102,7 +102,7 @@ def plain_rows(speedups: list[Speedup]) -> list[str]:
 
 
 def term_rows() -> list[str]:
-    """What every floor counts, and why."""
+    """Return what every floor counts, and why."""
     contexts, arms, dim = size = BASE
     names = {
         contexts * arms: "P",
@@ -134,7 +134,7 @@ def term_rows() -> list[str]:
 
 
 def kernel_rows() -> list[str]:
-    """The kernels and their forms."""
+    """Return the kernels and their forms."""
     lines = table("kernel", "work", "forms tried")
     for name, kernel in KERNELS.items():
         forms = ", ".join(form.__name__.split("_")[-1] for form in kernel.forms)
@@ -143,7 +143,7 @@ def kernel_rows() -> list[str]:
 
 
 def page(results: list[Measured], found: list[Growth], speedups: list[Speedup], load_average: str) -> str:
-    """All tables as one Markdown page, which the documentation includes."""
+    """Return all tables as one Markdown page, which the documentation includes."""
     loops = sorted({result.cell.size[0]: result.loop for result in results}.items())
     solves = [
         f"{result.cell.key}: {result.facts.newton:.1f} Newton steps on {result.facts.active} pairs"

@@ -1,4 +1,4 @@
-"""What a floor is made of: kernels, ways to the same end, their counts and the cheapest way."""
+"""Parts of a floor: kernels, alternative ways, their counts and the cheapest way."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from bench.rates.kernels import KERNELS
 
 
 class Term(NamedTuple):
-    """A kernel at a shape, so many times, and why the step needs it."""
+    """A kernel at a shape with a count, and why the step needs it."""
 
     kernel: str
     shape: tuple[int, ...]
@@ -16,12 +16,12 @@ class Term(NamedTuple):
 
     @property
     def key(self) -> tuple[str, tuple[int, ...]]:
-        """What its cost depends on."""
+        """Key that its cost depends on."""
         return self.kernel, self.shape
 
 
 class AnyOf(NamedTuple):
-    """Several ways to the same end."""
+    """Several ways to do the same."""
 
     ways: tuple[tuple[Term, ...], ...]
     why: str
@@ -39,7 +39,7 @@ class Counts(NamedTuple):
 
 
 def count(terms: Iterable[Term]) -> Counts:
-    """Operations and bytes of these terms together."""
+    """Return the total operations and bytes of these terms."""
     madds = specials = floats = 0.0
     for term in terms:
         kernel = KERNELS[term.kernel]
@@ -50,7 +50,7 @@ def count(terms: Iterable[Term]) -> Counts:
 
 
 def all_terms(items: Items) -> list[Term]:
-    """Every term of every way."""
+    """Return every term of every way."""
     terms: list[Term] = []
     for item in items:
         if isinstance(item, Term):
@@ -61,7 +61,7 @@ def all_terms(items: Items) -> list[Term]:
 
 
 def cheapest(items: Items, cost: Callable[[Term], float]) -> list[Term]:
-    """The terms of the cheapest way."""
+    """Return the terms of the cheapest way."""
     terms: list[Term] = []
     for item in items:
         if isinstance(item, Term):

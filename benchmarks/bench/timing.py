@@ -1,4 +1,4 @@
-"""Time, floor and their ratio: rounds in which every player and every kernel has its turn."""
+"""Time, floor and their ratio, from rounds in which every player and every kernel has its turn."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ class Measured(NamedTuple):
 
 
 def measure(players: list[Player], meter: Meter, rounds: int) -> list[Measured]:
-    """Rounds in which every player and every kernel has its turn."""
+    """Play rounds in which every player and every kernel has its turn; return the medians."""
     facts = [player.facts() for player in players]
     items = [
         FLOORS[player.cell.label, player.cell.kind](player.cell.size, fact)
@@ -56,7 +56,7 @@ def measure(players: list[Player], meter: Meter, rounds: int) -> list[Measured]:
         loop = float(np.median(empty[player.cell.size[0]]))
         chosen = terms.cheapest(items[place], lambda term: term.times * middle[term.key])
         net = np.maximum(np.array(times[place]) - loop, 1e-10)
-        # Round by round: what slows the machine for a while slows both.
+        # Round by round, so that anything that slows the machine for a while slows both.
         ratios = net / priced(chosen, costs)
         low, high = np.percentile(ratios, [25, 75])
         results.append(
@@ -76,12 +76,12 @@ def measure(players: list[Player], meter: Meter, rounds: int) -> list[Measured]:
 
 
 def priced(chosen: list[terms.Term], costs: dict[Any, list[float]]) -> Any:
-    """Seconds of these terms in every round."""
+    """Return the seconds of these terms in every round."""
     return sum(term.times * np.array(costs[term.key]) for term in chosen)
 
 
 def loop_seconds(contexts: int, seconds: float) -> float:
-    """A step of the loop without a policy."""
+    """Return the seconds of a step of the loop without a policy."""
     edges = np.cumsum(np.full(contexts, 1.0 / contexts))
     arguments = (np.arange(1, 5).astype(np.uint64), edges, np.zeros(contexts))
     empty_loop(1000, *arguments)
@@ -91,7 +91,7 @@ def loop_seconds(contexts: int, seconds: float) -> float:
 def measure_size(
     cells: list[Cell], rounds: int, seconds: float, doubtful: Callable[[list[Measured]], list[Cell]]
 ) -> list[Measured]:
-    """All cells of one size; those that `doubtful` names are measured again, and the better one counts."""
+    """Measure all cells of one size; measure those that `doubtful` names again, and keep the better result."""
     players = [Player(cell, seconds) for cell in cells if is_run(cell)]
     meter = Meter(min(0.003, seconds / 4))
     results = measure(players, meter, rounds)

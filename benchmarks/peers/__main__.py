@@ -1,12 +1,12 @@
-"""This package beside other bandit libraries and plain NumPy: time of a decision and its update, and regret.
+"""This package compared with other bandit libraries and plain NumPy: time of a decision and its update, and regret.
 
 Usage: python benchmarks/peers [--rounds N] [--steps N] [--seconds S] [--only LIBRARY ...] [--table FILE]
        [--figure FILE]
 
-Needs the packages of benchmarks/peers-requirements.txt; a library that is not there gets a row that says so. In every
-round every contender plays the same run from its start, one after the other, so that what else the machine does hits
-all alike; short runs are repeated. Times are CPU times of this process, which has one thread: medians over rounds;
-ratios are taken within a round.
+Needs the packages of benchmarks/peers-requirements.txt; a missing library gets a row that says so. In every round every
+contender plays the same run from its start, one after the other, so that other work on the machine affects all alike;
+short runs are repeated. Times are CPU times of this process, which has one thread: medians over rounds; ratios are
+taken within a round.
 """
 
 import argparse
@@ -38,7 +38,7 @@ LIBRARIES = {  # distribution -> adapter
 
 
 def load(libraries: list[str]) -> tuple[list[Contender], dict[str, str]]:
-    """The contenders, and for each library that cannot be used the reason."""
+    """Return the contenders, and for each unusable library the reason."""
     contenders, missing = [], {}
     for library in libraries:
         try:
@@ -49,7 +49,7 @@ def load(libraries: list[str]) -> tuple[list[Contender], dict[str, str]]:
 
 
 def measure(play, contender: Contender, game: Game, seed: int, least: float) -> tuple[float, float]:
-    """CPU seconds per step, of runs that take `least` seconds together, and the regret of the first."""
+    """Return CPU seconds per step of runs that take `least` seconds together, and the regret of the first."""
     first = play(contender, game, seed)
     seconds, runs = first.seconds, 1
     while seconds < least:
@@ -59,7 +59,7 @@ def measure(play, contender: Contender, game: Game, seed: int, least: float) -> 
 
 
 def measure_all(contenders: list[Contender], game: Game, rounds: int, least: float) -> list[Measured]:
-    """Every contender one at a time, and in batches where it has them, in rounds."""
+    """Measure every contender one at a time, and in batches where it supports them, in rounds."""
     tasks = [(c, "loop" if c.in_loop else "single") for c in contenders]
     tasks += [(c, "batch") for c in contenders if c.batches]
     plays = {"single": play_singly, "loop": play_loop, "batch": play_batches}
@@ -82,8 +82,10 @@ def main():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=2000, help="of one run")
-    parser.add_argument("--seconds", type=float, default=0.2, help="shorter runs are repeated for that long")
+    parser.add_argument("--steps", type=int, default=2000, help="number of steps of one run")
+    parser.add_argument(
+        "--seconds", type=float, default=0.2, help="seconds for which shorter runs are repeated"
+    )
     parser.add_argument("--only", nargs="+", choices=LIBRARIES, default=list(LIBRARIES), metavar="LIBRARY")
     parser.add_argument("--table", type=Path, help="write the tables to this Markdown file")
     parser.add_argument("--figure", type=Path, help="draw the figure into this file")

@@ -1,4 +1,4 @@
-"""The problem that every library plays, and how its decisions are timed.
+"""The problem that every library plays, and the timing of its decisions.
 
 Contexts are vectors x, and φ(x, a) = M_a x with a known rotation M_a for each arm. The mean reward φ(x, a)ᵀθ is
 linear in φ with one shared θ, and equally xᵀθ_a with θ_a = M_aᵀθ, linear in x with one vector for each arm: libraries
@@ -30,7 +30,7 @@ class Game:
     """φ(x, a), shape (contexts, arms, dim), and θ: for libraries with one model for all arms."""
 
     steps: int
-    """Of one run."""
+    """Number of steps of one run."""
 
     @property
     def size(self) -> tuple[int, int, int]:
@@ -39,7 +39,7 @@ class Game:
 
 
 def make_game(n_contexts: int, n_arms: int, dim: int, steps: int, seed: int = 0) -> Game:
-    """Unit vectors x and θ, random rotations M_a."""
+    """Draw unit vectors x and θ, and random rotations M_a."""
     rng = np.random.default_rng([seed, n_contexts, n_arms, dim])
     vectors = rng.normal(size=(n_contexts, dim))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -50,7 +50,7 @@ def make_game(n_contexts: int, n_arms: int, dim: int, steps: int, seed: int = 0)
 
 
 class Player(Protocol):
-    """A library's agent. Contexts and arms are indices; what a library needs of them is prepared beforehand."""
+    """A library's agent. Contexts and arms are indices; the inputs of a library are prepared beforehand."""
 
     def act(self, context: int) -> int:
         """Choose an arm."""
@@ -60,10 +60,10 @@ class Player(Protocol):
 
 
 class BatchPlayer(Player, Protocol):
-    """One that also takes many contexts at once."""
+    """A player that also takes many contexts at once."""
 
     def act_batch(self, contexts: np.ndarray) -> np.ndarray:
-        """Choose an arm for each context, with what is known now."""
+        """Choose an arm for each context, with the current knowledge."""
 
     def update_batch(self, contexts: np.ndarray, arms: np.ndarray, rewards: np.ndarray) -> None:
         """Learn from all rewards."""
@@ -71,12 +71,12 @@ class BatchPlayer(Player, Protocol):
 
 @dataclass(frozen=True)
 class Contender:
-    """One row of the table: `start(game, seed)` gives a player, or, `in_loop`, a policy for the compiled loop."""
+    """One row of the table: `start(game, seed)` returns a player or, if `in_loop`, a policy for the compiled loop."""
 
     library: str
     algorithm: str
     kind: str
-    """UCB, TS, default (what an agent is unless a policy is named) or other: rows of a kind are compared."""
+    """UCB, TS, default (the policy of an agent if none is named) or other: rows of a kind are compared."""
     model: str
     """`shared`, d parameters; or `per arm`, d for each arm."""
     start: Callable
@@ -86,7 +86,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Played:
-    """What one run gave."""
+    """Results of one run."""
 
     seconds: float
     """CPU seconds of the process, for all decisions and updates together."""
@@ -99,7 +99,7 @@ def _stream(game: Game, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def play_singly(contender: Contender, game: Game, seed: int) -> Played:
-    """One decision, one reward, one update, and again. Making the player is not timed."""
+    """Play one decision, one reward and one update at a time. Making the player is not timed."""
     player = contender.start(game, seed)
     drawn, noise = _stream(game, seed)
     contexts, errors, means = drawn.tolist(), noise.tolist(), game.problem.means.tolist()
@@ -114,7 +114,7 @@ def play_singly(contender: Contender, game: Game, seed: int) -> Played:
 
 
 def play_batches(contender: Contender, game: Game, seed: int) -> Played:
-    """`BATCH` decisions with what is known before, then one update with all their rewards."""
+    """Play `BATCH` decisions with the knowledge before them, then one update with all their rewards."""
     player = contender.start(game, seed)
     contexts, noise = _stream(game, seed)
     regret = seconds = 0.0
@@ -130,7 +130,7 @@ def play_batches(contender: Contender, game: Game, seed: int) -> Played:
 
 
 def play_loop(contender: Contender, game: Game, seed: int) -> Played:
-    """The compiled loop of `sb.simulate`: it draws contexts and noise itself, and making the agent is timed too."""
+    """Play the compiled loop of `sb.simulate`, which draws contexts and noise itself; making the agent is timed too."""
     policy = contender.start(game, seed)
     checkpoints = np.array([game.steps])
     start = time.process_time()

@@ -21,7 +21,7 @@ class Measured:
     """`single`, `batch` or `loop`."""
     game: Game
     seconds: list[float] = field(default_factory=list)
-    """Per step, in each round."""
+    """Seconds per step, in each round."""
     regrets: list[float] = field(default_factory=list)
 
     @property
@@ -60,7 +60,7 @@ def _ratio(slow: Measured, fast: Measured) -> float:
 
 
 def _number(value: float) -> str:
-    """Three significant digits, thousands apart."""
+    """Format with three significant digits and separated thousands."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -72,7 +72,7 @@ def _version(library: str) -> str:
 
 
 def write_table(measured: list[Measured], growth: list[Measured], missing: dict[str, str], note: str) -> str:
-    """All as Markdown."""
+    """Return all tables as Markdown."""
     parts = [_table_of_game(game, group, missing) for game, group in _by_game(measured)]
     parts.append(_table_of_contexts(growth))
     parts.append(f"Python {platform.python_version()}, NumPy {version('numpy')}, one thread. {note}")
@@ -89,7 +89,7 @@ def _table_of_game(game: Game, group: list[Measured], missing: dict[str, str]) -
         "|---|---|---|---|---|---|---|---|---|",
     ]
     rows = [one for one in group if one.form != "batch"]
-    # First what an agent is unless a policy is named.
+    # The default policy of an agent comes first.
     rows.sort(
         key=lambda one: (one.contender.kind != "default", one.contender.library != OURS, one.microseconds)
     )
@@ -111,7 +111,7 @@ def _table_of_game(game: Game, group: list[Measured], missing: dict[str, str]) -
 
 
 def _verdict(group: list[Measured]) -> list[str]:
-    """From Python beside plain NumPy, beside the fastest library, and in the loop."""
+    """Compare ours from Python with plain NumPy and with the fastest library, and report the loop."""
     ours, loop = _ours(group, "UCB", "single"), _ours(group, "UCB", "loop")
     singles = [one for one in group if one.form == "single"]
     plain = {one.contender.kind: one for one in singles if one.contender.library == "numpy"}
@@ -155,7 +155,7 @@ def _table_of_contexts(growth: list[Measured]) -> str:
 
 
 def draw_figure(measured: list[Measured], path: Path) -> None:
-    """Decisions with their updates per second, one panel for each problem."""
+    """Draw decisions with their updates per second, one panel for each problem."""
     groups = _by_game(measured)
     figure, axes = plt.subplots(1, len(groups), figsize=(12, 5.6), sharex=True, layout="constrained")
     for panel, (game, group) in zip(np.atleast_1d(axes), groups, strict=True):

@@ -1,4 +1,4 @@
-"""What pieces of work cost on this machine: kernels, the forms in which they can be done, and a meter.
+"""Cost of pieces of work on this machine: kernels, the forms in which they can be done, and a meter.
 
 A *kernel* is a piece of work of one shape, such as "the inner product of a vector with n columns of length
 d". It has counts (multiply-adds; divisions, roots, logarithms and exponentials; numbers read and written) and

@@ -1,4 +1,4 @@
-"""How forms are compiled, and what they have in common.
+"""Compilation of forms, and their common constants.
 
 Each form takes the number of repetitions first; its line with HUGE chains a repetition to the one before.
 """
@@ -7,11 +7,11 @@ import numba
 
 HUGE = 1e300
 BLOCK = 64
-"""Columns that a blocked form carries through all its work at once: few enough for the first cache."""
+"""Number of columns that a blocked form carries through all its work at once: few enough for the first-level cache."""
 STRIP = 512
-"""Columns of a table whose running sums a blocked form keeps in the first cache."""
+"""Number of columns of a table whose running sums a blocked form keeps in the first-level cache."""
 
-# Without numba's reference counts: nothing is allocated here, and counting references is none of the work.
+# Without numba's reference counts: nothing is allocated here, and counting references is not part of the work.
 compiled = numba.njit(
     cache=True,
     nogil=True,

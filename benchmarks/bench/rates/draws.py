@@ -8,21 +8,21 @@ from solid_bandits.core.randomness import normal, uniform
 
 @compiled
 def log_loop(reps, value, total):
-    """A logarithm; of a counter, as in the steps, which wait for nothing to compute it."""
+    """Compute a logarithm, of a counter as in the steps, where nothing delays it."""
     for rep in range(reps):
         total[0] += math.log(value[0] + rep)
 
 
 @compiled
 def uniform_loop(reps, stream, out):
-    """A uniform number."""
+    """Draw a uniform number."""
     for _ in range(reps):
         out[0] += uniform(stream)
 
 
 @compiled
 def normals_loop(reps, stream, out):
-    """Normal numbers, two from each pair of uniforms (Box and Muller)."""
+    """Draw normal numbers, two from each pair of uniforms (Box and Muller)."""
     for _ in range(reps):
         for i in range(0, out.shape[0] - 1, 2):
             radius = math.sqrt(-2.0 * math.log(1.0 - uniform(stream)))
@@ -35,7 +35,7 @@ def normals_loop(reps, stream, out):
 
 @compiled
 def empty_loop(reps, stream, edges, out):
-    """What the loop does beside the policy: one uniform, one normal, the search for the context."""
+    """Run the loop without a policy: one uniform, one normal, the search for the context."""
     last = edges.shape[0] - 1
     for _ in range(reps):
         point = uniform(stream)

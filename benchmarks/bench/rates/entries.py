@@ -9,7 +9,7 @@ from bench.rates.compiled import HUGE, compiled
 
 @compiled
 def top_loop(reps, values):
-    """The first index of the largest value."""
+    """Find the first index of the largest value."""
     for _ in range(reps):
         best = 0
         largest = values[0]
@@ -21,7 +21,7 @@ def top_loop(reps, values):
 
 @compiled
 def top_passes(reps, values):
-    """The same in two passes: the largest value, which takes vector registers, then where it is."""
+    """Do the same in two passes: the largest value, which uses vector registers, then its index."""
     for _ in range(reps):
         largest = values[0]
         for p in range(1, values.shape[0]):
@@ -34,7 +34,7 @@ def top_passes(reps, values):
 
 @compiled
 def bounds_loop(reps, means, spreads, width, bounds):
-    """The largest mean + width * spread, and the largest mean."""
+    """Find the largest mean + width * spread, and the largest mean."""
     for _ in range(reps):
         for p in range(means.shape[0]):
             bounds[p] = means[p] + width[0] * spreads[p]
@@ -43,7 +43,7 @@ def bounds_loop(reps, means, spreads, width, bounds):
 
 @compiled
 def upper_loop(reps, means, norms, width, bounds):
-    """The same with the spread √norm computed."""
+    """Do the same, computing the spread √norm."""
     for _ in range(reps):
         for p in range(means.shape[0]):
             bounds[p] = means[p] + width[0] * math.sqrt(max(norms[p], 0.0))
@@ -64,7 +64,7 @@ def _two_tops(means, bounds, width):
 
 @compiled
 def gradient_loop(reps, means, norms, information, weights, scalars, out):
-    """SOLID's optimistic gradient and constraint from what is known of every pair: one root each."""
+    """Compute SOLID's optimistic gradient and constraint from the quantities of every pair: one root each."""
     for _ in range(reps):
         root, bonus_scale, multiplier = scalars[0], scalars[1], scalars[2]
         constraint = 0.0
@@ -78,7 +78,7 @@ def gradient_loop(reps, means, norms, information, weights, scalars, out):
 
 @compiled
 def exp_loop(reps, values, out):
-    """One exponential for each value."""
+    """Compute one exponential for each value."""
     for _ in range(reps):
         for p in range(values.shape[0]):
             out[p] = math.exp(values[p])
@@ -86,14 +86,14 @@ def exp_loop(reps, values, out):
 
 
 def exp_numpy(reps, values, out):
-    """The same by NumPy's vector function."""
+    """Do the same by NumPy's vector function."""
     for _ in range(reps):
         np.exp(values, out=out)
 
 
 @compiled
 def normalise_loop(reps, gradient, logits, omega):
-    """Gradients of norm 1 added to the logits, the largest taken off; probabilities made to sum to 1."""
+    """Add gradients of norm 1 to the logits, subtract the largest, and normalise the probabilities."""
     n_contexts, n_arms = gradient.shape
     for _ in range(reps):
         for x in range(n_contexts):
@@ -117,7 +117,7 @@ def normalise_loop(reps, gradient, logits, omega):
 
 @compiled
 def information_loop(reps, products, weights, spreads, out):
-    """Σ_z q_z (|p_az| + c_a)² for every arm a."""
+    """Compute Σ_z q_z (|p_az| + c_a)² for every arm a."""
     for _ in range(reps):
         for a in range(products.shape[0]):
             total = 0.0
@@ -130,7 +130,7 @@ def information_loop(reps, products, weights, spreads, out):
 
 @compiled
 def mixtures_loop(reps, regrets, information, out):
-    """The two arms and the probability between them with the least regret² / information."""
+    """Find the two arms and the probability between them with the least regret² / information."""
     count = regrets.shape[0]
     for _ in range(reps):
         least = HUGE

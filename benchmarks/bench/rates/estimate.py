@@ -1,4 +1,4 @@
-"""One reward taken in, and θ-hat from what is kept: V = Uᵀ D U, t = U θ-hat, U with ones on its diagonal."""
+"""Updates by one reward, and θ-hat from the triangle: V = Uᵀ D U, t = U θ-hat, U with ones on its diagonal."""
 
 from scipy.linalg import blas
 
@@ -7,7 +7,7 @@ from bench.rates.compiled import HUGE, compiled
 
 @compiled
 def rotate_rows(reps, upper, weights, targets, feature, row, reward):
-    """U, D and t after one reward, by plane rotations without square roots."""
+    """Update U, D and t by one reward, with plane rotations without square roots."""
     dim = feature.shape[0]
     for _ in range(reps):
         for i in range(dim):
@@ -27,7 +27,7 @@ def rotate_rows(reps, upper, weights, targets, feature, row, reward):
 
 @compiled
 def rotate_pairs(reps, upper, weights, targets, feature, row, reward):
-    """The same, two rotations at a time: the row is read and written half as often."""
+    """Do the same, two rotations at a time: the row is read and written half as often."""
     dim = feature.shape[0]
     for _ in range(reps):
         for i in range(dim):
@@ -83,7 +83,7 @@ def unit_columns(reps, upper, start, vector):
 
 @compiled
 def unit_dots(reps, upper, start, vector):
-    """The same, an inner product with a row of U for each entry."""
+    """Do the same with an inner product with a row of U for each entry."""
     dim = vector.shape[0]
     for _ in range(reps):
         for i in range(dim - 1, -1, -1):
@@ -96,7 +96,7 @@ def unit_dots(reps, upper, start, vector):
 
 @compiled
 def unit_pairs(reps, upper, start, vector):
-    """The same, two rows of U at a time."""
+    """Do the same, two rows of U at a time."""
     dim = vector.shape[0]
     for _ in range(reps):
         for i in range(dim - 2, -1, -2):
@@ -116,6 +116,6 @@ def unit_pairs(reps, upper, start, vector):
 
 
 def unit_blas(reps, upper, start, vector):
-    """The same by BLAS."""
+    """Do the same by BLAS."""
     for _ in range(reps):
         vector[:] = blas.dtrsv(upper.T, start, lower=1, trans=1, diag=1)

@@ -10,7 +10,7 @@ from bench.rates.compiled import HUGE, STRIP, compiled
 
 @compiled
 def gram_dots(reps, columns, weights, scaled, gram):
-    """Σ_p w_p φ_p φ_pᵀ, lower triangle, one inner product per entry."""
+    """Compute Σ_p w_p φ_p φ_pᵀ, lower triangle, one inner product per entry."""
     dim, n = columns.shape
     for _ in range(reps):
         for i in range(dim):
@@ -27,7 +27,7 @@ def gram_dots(reps, columns, weights, scaled, gram):
 
 @compiled
 def gram_tiles(reps, columns, weights, scaled, gram):
-    """The same, four entries at a time: twice the arithmetic for each number read."""
+    """Do the same, four entries at a time: twice the arithmetic for each number read."""
     dim, n = columns.shape
     for _ in range(reps):
         for i in range(dim):
@@ -55,7 +55,7 @@ def gram_tiles(reps, columns, weights, scaled, gram):
 
 @compiled
 def gram_sixteens(reps, columns, weights, scaled, gram):
-    """The same by strips of columns scaled by √w, sixteen entries at a time: two products per number read."""
+    """Do the same by strips of columns scaled by √w, sixteen entries at a time: two products per number read."""
     dim, n = columns.shape
     whole = dim - dim % 4
     width = STRIP // 2
@@ -65,7 +65,7 @@ def gram_sixteens(reps, columns, weights, scaled, gram):
                 gram[i, j] = 0.0
         for start in range(0, n, width):
             size = min(width, n - start)
-            # The last row is written last: until then it holds the roots.
+            # The last row is written last, because it stores the roots until then.
             weight, roots = weights[start : start + size], scaled[dim - 1]
             for p in range(size):
                 roots[p] = math.sqrt(weight[p])
@@ -106,7 +106,7 @@ def _add_sixteen(block, size, i, j, gram):
 
 
 def gram_blas(reps, columns, weights, scaled, gram):
-    """The same by BLAS: the symmetric product of the columns scaled by √w."""
+    """Do the same by BLAS: the symmetric product of the columns scaled by √w."""
     for _ in range(reps):
         np.multiply(columns, np.sqrt(weights), out=scaled)
         blas.dsyrk(1.0, scaled.T, trans=1, lower=1, c=gram, overwrite_c=1)

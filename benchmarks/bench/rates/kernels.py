@@ -59,15 +59,15 @@ class Kernel(NamedTuple):
 
     what: str
     setup: Callable[..., tuple[Any, ...]]
-    """From the shape to the arguments of a form, but for the number of repetitions."""
+    """Function from the shape to the arguments of a form, without the number of repetitions."""
     forms: tuple[Callable[..., None], ...]
-    """The first one does what the counts say; others may do more, and be faster."""
+    """Forms; the first does exactly what the counts say, others may do more and be faster."""
     madds: Callable[..., float]
     """Multiplications, each with the addition that follows it, as a function of the shape."""
     specials: Callable[..., float]
-    """Divisions, roots, logarithms and exponentials."""
+    """Divisions, roots, logarithms and exponentials, as a function of the shape."""
     floats: Callable[..., float]
-    """Numbers read or written, each counted once for each way."""
+    """Numbers read or written, each counted once per direction, as a function of the shape."""
 
 
 def _numbers(*shape: int) -> Any:

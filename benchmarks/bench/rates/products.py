@@ -1,4 +1,4 @@
-"""Vectors and matrices times tables of columns."""
+"""Products of vectors and matrices with tables of columns."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from bench.rates.compiled import HUGE, STRIP, compiled
 
 @compiled
 def columns_rows(reps, columns, vector, out):
-    """out_p = Σ_i v_i C_ip, one row after the other."""
+    """Compute out_p = Σ_i v_i C_ip, row by row."""
     for _ in range(reps):
         for p in range(out.shape[0]):
             out[p] = vector[0] * columns[0, p]
@@ -21,11 +21,11 @@ def columns_rows(reps, columns, vector, out):
 
 @compiled
 def columns_fours(reps, columns, vector, out):
-    """The same by strips of columns, four rows at a time: sums are read and written a quarter as often."""
+    """Do the same by strips of columns, four rows at a time: sums are read and written a quarter as often."""
     dim, n = columns.shape
     for _ in range(reps):
         for start in range(0, n, STRIP):
-            # Slices, because the compiler knows of an index from 0 that it does not count from the end.
+            # Slices, because the compiler knows that their indices are not negative.
             end = min(start + STRIP, n)
             sums = out[start:end]
             sums[:] = 0.0
@@ -46,7 +46,7 @@ def columns_fours(reps, columns, vector, out):
 
 @compiled
 def learn_rows(reps, columns, vector, out, means, norms, error, scale):
-    """Products with u, then every mean and squared norm moved by its product."""
+    """Compute products with u, then update every mean and squared norm by its product."""
     for _ in range(reps):
         columns_rows(1, columns, vector, out)
         for p in range(out.shape[0]):
@@ -57,7 +57,7 @@ def learn_rows(reps, columns, vector, out, means, norms, error, scale):
 
 @compiled
 def learn_fours(reps, columns, vector, out, means, norms, error, scale):
-    """The same with `columns_fours`."""
+    """Do the same with `columns_fours`."""
     for _ in range(reps):
         columns_fours(1, columns, vector, out)
         for p in range(out.shape[0]):
@@ -68,7 +68,7 @@ def learn_fours(reps, columns, vector, out, means, norms, error, scale):
 
 @compiled
 def matvec_rows(reps, matrix, vector, out):
-    """A symmetric matrix times a vector."""
+    """Multiply a symmetric matrix by a vector."""
     dim = vector.shape[0]
     for _ in range(reps):
         for i in range(dim):
@@ -81,7 +81,7 @@ def matvec_rows(reps, matrix, vector, out):
 
 @compiled
 def cross_rows(reps, left, columns, out):
-    """The product of an (a, d) and a (d, n) matrix, by rows."""
+    """Multiply an (a, d) by a (d, n) matrix, by rows."""
     for _ in range(reps):
         for a in range(left.shape[0]):
             row = out[a]
@@ -96,7 +96,7 @@ def cross_rows(reps, left, columns, out):
 
 @compiled
 def cross_fours(reps, left, columns, out):
-    """The same, four rows of the result at a time."""
+    """Do the same, four rows of the result at a time."""
     rows, dim = left.shape
     for _ in range(reps):
         a = 0
@@ -125,6 +125,6 @@ def cross_fours(reps, left, columns, out):
 
 
 def cross_blas(reps, left, columns, out):
-    """The same by BLAS."""
+    """Do the same by BLAS."""
     for _ in range(reps):
         np.matmul(left, columns, out=out)

@@ -1,4 +1,4 @@
-"""Triangular factors, and solves with them: of one vector, and of every alternative."""
+"""Triangular factors, and solves with them: for one vector, and for every alternative."""
 
 import math
 
@@ -10,7 +10,7 @@ from bench.rates.compiled import BLOCK, HUGE, compiled
 
 @compiled
 def cholesky_dots(reps, matrix, factor):
-    """The lower triangular L with L Lᵀ = matrix."""
+    """Compute the lower triangular L with L Lᵀ = matrix."""
     dim = matrix.shape[0]
     for _ in range(reps):
         for j in range(dim):
@@ -29,7 +29,7 @@ def cholesky_dots(reps, matrix, factor):
 
 
 def cholesky_lapack(reps, matrix, factor):
-    """The same by LAPACK."""
+    """Do the same by LAPACK."""
     for _ in range(reps):
         lapack.dpotrf(matrix, lower=1)
 
@@ -51,7 +51,7 @@ def triangular_rows(reps, factor, start, vector):
 
 @compiled
 def alternatives_sweep(reps, columns, factor, optimal, gaps, solved, buffer, norms):
-    """min_p gap_p² / ‖L^-1 (φ* - φ_p)‖² by rows of all columns."""
+    """Compute min_p gap_p² / ‖L^-1 (φ* - φ_p)‖² by rows of all columns."""
     dim, n = columns.shape
     for _ in range(reps):
         norms[:] = 0.0
@@ -73,7 +73,7 @@ def alternatives_sweep(reps, columns, factor, optimal, gaps, solved, buffer, nor
 
 @compiled
 def alternatives_blocks(reps, columns, factor, optimal, gaps, solved, buffer, norms):
-    """The same by blocks of columns, each taken through the whole solve while it lies in the first cache."""
+    """Do the same by blocks of columns, each taken through the whole solve while it is in the first-level cache."""
     n = columns.shape[1]
     for _ in range(reps):
         for start in range(0, n, BLOCK):
@@ -87,7 +87,9 @@ def alternatives_blocks(reps, columns, factor, optimal, gaps, solved, buffer, no
 
 @compiled
 def _solve_block(columns, factor, optimal, buffer, norms, start):
-    """BLOCK columns, a length the compiler knows. Last rows of the buffer: the row at work, the squares."""
+    """Solve BLOCK columns, a length known to the compiler; the last rows of the buffer are the current row and the
+    squares.
+    """
     dim = columns.shape[0]
     row, squares = buffer[dim], buffer[dim + 1]
     for p in range(BLOCK):
@@ -146,10 +148,10 @@ def _closest(optimal, gaps, norms):
 
 
 def alternatives_blas(reps, columns, factor, optimal, gaps, solved, buffer, norms):
-    """The same by BLAS: a triangular solve with all columns."""
+    """Do the same by BLAS: a triangular solve with all columns."""
     for _ in range(reps):
         np.subtract(optimal[:, None], columns, out=solved)
-        # Rows of `solved` are columns to BLAS: Yᵀ = Xᵀ L^-T.
+        # BLAS sees the rows of `solved` as columns: Yᵀ = Xᵀ L^-T.
         result = blas.dtrsm(1.0, factor.T, solved.T, side=1, lower=0, overwrite_b=1)
         np.einsum("pi,pi->p", result, result, out=norms)
         np.argmin(gaps * gaps / norms)
@@ -157,7 +159,7 @@ def alternatives_blas(reps, columns, factor, optimal, gaps, solved, buffer, norm
 
 @compiled
 def norms_sweep(reps, columns, upper, weights, targets, solved, means, norms):
-    """Mean tᵀw and squared norm wᵀ D^-1 w of all columns, w = U^-T φ, by rows of all columns."""
+    """Compute mean tᵀw and squared norm wᵀ D^-1 w of all columns, w = U^-T φ, by rows of all columns."""
     dim, n = columns.shape
     for _ in range(reps):
         norms[:] = 0.0
@@ -177,7 +179,7 @@ def norms_sweep(reps, columns, upper, weights, targets, solved, means, norms):
 
 @compiled
 def norms_blocks(reps, columns, upper, weights, targets, solved, means, norms):
-    """The same by blocks of columns, four rows at a time."""
+    """Do the same by blocks of columns, four rows at a time."""
     dim, n = columns.shape
     for _ in range(reps):
         for start in range(0, n, BLOCK):
@@ -212,7 +214,7 @@ def _measure(row, target, inverse, means, norms):
 
 @compiled
 def norms_eights(reps, columns, upper, weights, targets, solved, means, norms):
-    """The same, eight columns at a time with their sums in registers."""
+    """Do the same, eight columns at a time with their sums in registers."""
     dim, n = columns.shape
     for _ in range(reps):
         for s in range(0, n, 8):
@@ -243,7 +245,7 @@ def norms_eights(reps, columns, upper, weights, targets, solved, means, norms):
 
 
 def norms_blas(reps, columns, upper, weights, targets, solved, means, norms):
-    """The same by BLAS: a triangular solve with all columns."""
+    """Do the same by BLAS: a triangular solve with all columns."""
     for _ in range(reps):
         solved[...] = columns
         result = blas.dtrsm(1.0, upper.T, solved.T, side=1, lower=1, trans_a=1, diag=1, overwrite_b=1)
@@ -253,7 +255,7 @@ def norms_blas(reps, columns, upper, weights, targets, solved, means, norms):
 
 @compiled
 def solves_sweep(reps, columns, upper, weights, solved):
-    """V^-1 φ of all columns, by rows of all of them."""
+    """Compute V^-1 φ of all columns, by rows of all of them."""
     dim, n = columns.shape
     for _ in range(reps):
         for i in range(dim):
@@ -276,7 +278,7 @@ def solves_sweep(reps, columns, upper, weights, solved):
 
 
 def solves_blas(reps, columns, upper, weights, solved):
-    """The same by BLAS."""
+    """Do the same by BLAS."""
     for _ in range(reps):
         solved[...] = columns
         half = blas.dtrsm(1.0, upper.T, solved.T, side=1, lower=1, trans_a=1, diag=1, overwrite_b=1)

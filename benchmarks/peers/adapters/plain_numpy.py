@@ -1,4 +1,4 @@
-"""Thirty lines of NumPy: what one would write without a library."""
+"""Thirty lines of NumPy, as one would write them without a library."""
 
 import numpy as np
 from game import NOISE_STD, UCB_WIDTH, Contender

@@ -1,7 +1,7 @@
 """Vowpal Wabbit: one linear model by stochastic gradients; optimistic RegCB and a bag of bootstrapped models.
 
-Both are what it has nearest to UCB and to Thompson sampling. Examples without a label are parsed once for each context;
-one with a label has to be parsed when its reward is known.
+Both are its nearest equivalents of UCB and Thompson sampling. Examples without a label are parsed once for each
+context; one with a label has to be parsed when its reward is known.
 """
 
 import random

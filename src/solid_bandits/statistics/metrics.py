@@ -170,9 +170,7 @@ METRICS: dict[str, Metric] = {
         "share of the regret that came in the second half of the time (0 for no regret) up to", _late_share
     ),
     "pulls": Metric("pulls of the named arm up to", _pull_count, of_arm=True),
-    "pull share": Metric(
-        "pulls of the named arm, as a share of all rounds, up to", _pull_share, of_arm=True
-    ),
+    "pull share": Metric("pulls of the named arm, as a share of all rounds, up to", _pull_share, of_arm=True),
     "wait": Metric(
         f"rounds until the named arm had been pulled {TRIALS} times, as far as checkpoints tell, at most those "
         "up to",
