@@ -334,7 +334,11 @@ def test_streams_of_the_runs_are_of_one_kind():
     named = sb.streams.classification(np.array(frame["x"])[:, None], frame["y"], noise_std=0.5)
     others = sb.streams.classification(np.array(frame["x"])[:, None], ["c", "d"], noise_std=0.5)
     for one, other, message in (
-        (first, sb.streams.gaussian(3, 4), "problem must be streams with the same dim in all runs, 2 here, got 4"),
+        (
+            first,
+            sb.streams.gaussian(3, 4),
+            "problem must be streams with the same dim in all runs, 2 here, got 4",
+        ),
         (
             first,
             sb.streams.gaussian(5, 2),

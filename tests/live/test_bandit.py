@@ -450,7 +450,7 @@ def test_a_warm_start_refuses_a_bad_log_whole():
             "log row 2 .* must have its reward after its decision",
         ),
         (log.with_columns(pl.lit(2**62).cast(pl.Datetime("us", "UTC")).alias("time")), "log row 0 .*time"),
-        ("log.parquet", "log must be a polars table, as sb.logs.read gives .*, got 'log.parquet'"),
+        ("log.parquet", "log must be a polars table, such as sb.logs.read .*, got 'log.parquet'"),
         ({"arm": ["a"]}, "log must be a polars table"),
     ):
         with pytest.raises(ValueError, match=message) as caught:

@@ -194,7 +194,7 @@ def test_columns_of_other_types_are_named_with_the_row(change, message, tmp_path
         ({"arms": 5}, "arms must be a list of names, got 5"),
         ({"arms": "ab"}, "arms must be a list of names, got 'ab'"),
         ({"arms": []}, r"arms must be a list of names, got \[\]"),
-        ({"arms": ["a", "a"]}, "arms must be names that differ"),
+        ({"arms": ["a", "a"]}, "arms must be distinct names"),
         ({"columns": ["arm"]}, r"columns must map names in a log to names in the table, got \['arm'\]"),
         ({"context": "age"}, "context must be a list of columns, got 'age'"),
         ({"context": 3}, "context must be a list of columns, got 3"),
@@ -256,7 +256,7 @@ def line(**change):
         ({"c": [1]}, r"c must be an object, got \[1\]"),
         ({"c": {}}, "c._multi must be a list of actions, got None"),
         ({"c": {"_multi": [1, 2, 3]}}, "c._multi must be a list of actions"),
-        ({"c": {"_multi": [{"_tag": "a"}] * 3}}, "_tag must differ from action to action"),
+        ({"c": {"_multi": [{"_tag": "a"}] * 3}}, "_tag must be distinct"),
         ({"c": {"_multi": [{"x": 1e300}, {}, {}]}}, "feature x must be finite"),
         ({"a": [1, 0]}, r"a must be different actions from 1 to 3, got \[1, 0\]"),
         ({"a": [2, 1, 4]}, "a must be different actions from 1 to 3"),
@@ -284,7 +284,7 @@ def line(**change):
 def test_dsjson_that_does_not_agree_with_itself_is_one_line(change, reason, tmp_path, monkeypatch, capsys):
     path = tmp_path / "log.dsjson"
     path.write_text("".join(json.dumps(one) + "\n" for one in (line(), line(**change))))
-    wanted = rf"^log '.*log.dsjson' line 2 is no dsjson \({reason}.*\)$"
+    wanted = rf"^log '.*log.dsjson' line 2 is not dsjson \({reason}.*\)$"
     with pytest.raises(ValueError, match=wanted):
         logs.read(path)
     monkeypatch.setattr("sys.argv", ["solid-bandits", "evaluate", str(path)])
@@ -292,14 +292,14 @@ def test_dsjson_that_does_not_agree_with_itself_is_one_line(change, reason, tmp_
         main()
     error = capsys.readouterr().err
     assert (ended.value.code, error.count("\n")) == (2, 1)
-    assert "line 2 is no dsjson" in error
+    assert "line 2 is not dsjson" in error
 
 
 def test_dsjson_that_is_not_utf8_names_its_line(tmp_path):
     path = tmp_path / "log.dsjson"
     path.write_bytes(json.dumps(line()).encode() + b'\n{"EventId":"\xff"}\n')
     with pytest.raises(
-        ValueError, match=r"log\.dsjson' line 2 is no dsjson \(it must be UTF-8, got byte 0xff at"
+        ValueError, match=r"log\.dsjson' line 2 is not dsjson \(it must be UTF-8, got byte 0xff at"
     ):
         logs.read(path)
 

@@ -120,7 +120,7 @@ def test_dsjson_from_elsewhere(tmp_path):
 )
 def test_broken_dsjson_is_one_line_that_names_the_line(tmp_path, wrong):
     (tmp_path / "log.dsjson").write_text(FOREIGN + wrong + "\n")
-    with pytest.raises(ValueError, match=r"line 5 is no dsjson"):
+    with pytest.raises(ValueError, match=r"line 5 is not dsjson"):
         logs.read(tmp_path / "log.dsjson")
 
 

@@ -130,13 +130,13 @@ def test_the_quick_scale_takes_what_the_file_says(folder):
         ),
         ('name = "solid"', 'name = "sold"', 28, "got 'sold'; did you mean 'solid'?"),
         ('name = "solid"', "", 27, "name is missing"),
-        ('name = "solid"', 'name = ""', 28, "name must be text that is not empty, got ''"),
-        ('kind = "toy"', 'kind = "toy"\nfile = ""', 13, "file must be text that is not empty, got ''"),
-        ('label = "own"', 'label = ""', 16, "label must be text that is not empty, got ''"),
+        ('name = "solid"', 'name = ""', 28, "name must be non-empty text, got ''"),
+        ('kind = "toy"', 'kind = "toy"\nfile = ""', 13, "file must be non-empty text, got ''"),
+        ('label = "own"', 'label = ""', 16, "label must be non-empty text, got ''"),
         ('label = "own"', "label = 1979-05-27", 16, "label must be text, got {'date': '1979-05-27'}"),
         ('label = "TS"', "label = 1979-05-27", 32, "label must be text, got {'date': '1979-05-27'}"),
         ("seed = 2", "seed = 2\nabout = 1979-05-27", 6, "about must be text, got {'date': '1979-05-27'}"),
-        ('["easy", "new"]', "[]", 34, "problems must be a list that is not empty, got []"),
+        ('["easy", "new"]', "[]", 34, "problems must be a non-empty list, got []"),
         ("{ z0 = 5.0 }", "{ z = 5.0 }", 29, "got 'z'; did you mean 'z0'?"),
         ("{ z0 = 5.0 }", "{ z0 = -5.0 }", 29, "z0 must be > 0, got -5.0"),
         (
@@ -151,7 +151,12 @@ def test_the_quick_scale_takes_what_the_file_says(folder):
             32,
             "other policies', got 'SOLID' again",
         ),
-        ('label = "own"', 'label = "easy"', 16, "label must differ from other problems', got 'easy' again"),
+        (
+            'label = "own"',
+            'label = "easy"',
+            16,
+            "label must differ from other problems' labels, got 'easy' twice",
+        ),
         ('name = "greedy"', 'name = "ucb1"', 37, "UCB1 takes one context, got 2; "),
         ('against = ["TS"]', 'against = ["T"]', 45, "got 'T'; did you mean 'TS'?"),
         ('rule = "less"', 'rule = "lesser"', 43, "got 'lesser'; did you mean 'less'?"),
@@ -341,7 +346,7 @@ def test_readings_that_are_none(folder, readings, message):
 @pytest.mark.parametrize("label", ["SOLID", "SOLID [plain]"])
 def test_labels_of_readings_are_taken(folder, label):
     text = GOOD.replace("seed = 2", f"seed = 2\n{OPEN}").replace('label = "TS"', f'label = "{label}"')
-    with pytest.raises(ValueError, match="label must differ from other policies'"):
+    with pytest.raises(ValueError, match="label must differ from other policies' labels"):
         load(written(folder, text.split("[[claim]]")[0]))
 
 

@@ -297,7 +297,7 @@ BAD = {
     "a lazy frame that fails": (
         WIDE.lazy().with_columns(age=pl.col("user").cast(pl.Int64)),
         ASKED,
-        "frame must be one that can be collected, got one that cannot",
+        "frame must be a lazy frame that can be collected",
     ),
     "too large": (
         changed(WIDE, 1, price_a=1e31),

@@ -44,7 +44,7 @@ def encode(content: object, indent: int = 0, order: Literal["sorted"] | None = N
 def _of_numpy(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    raise TypeError(f"{short(value)} is no plain data")
+    raise TypeError(f"{short(value)} is not plain data")
 
 
 def _to_numpy(kind: Any, value: Any) -> Any:

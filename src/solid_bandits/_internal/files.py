@@ -64,14 +64,14 @@ def path_of(name: str, value: object) -> Path:
     try:
         return Path(value)
     except TypeError as error:  # a path given as bytes
-        raise ValueError(f"{name} must be a path of text ({error})") from None
+        raise ValueError(f"{name} must be a path given as text ({error})") from None
 
 
 def check_name(what: str, name: object, taken: Collection[str] = ()) -> str:
     """Return `name` if it is valid as a single file or directory name on every system and not one of `taken`."""
     complaint = ""
     if not isinstance(name, str) or not name:
-        complaint = "must be text that is not empty"
+        complaint = "must be non-empty text"
     elif name.startswith((".", " ")) or name.endswith((".", " ")):
         complaint = "must neither begin nor end with a dot or a space"
     elif any(not sign.isprintable() or sign in '/\\:*?"<>|' for sign in name):
@@ -163,7 +163,7 @@ def read_bytes(path: Path, limit: int = LARGEST_FILE) -> bytes:
     if not stat.S_ISREG(about.st_mode):
         raise OSError("it is not a plain file")
     if about.st_size > limit:
-        raise OSError(f"it has {size(about.st_size)}, more than {size(limit)}, the most that is read")
+        raise OSError(f"it has {size(about.st_size)}, more than the limit of {size(limit)}")
     return path.read_bytes()
 
 
@@ -202,7 +202,7 @@ def read_archive(
             if len(members) != len(archive.infolist()):
                 raise ArchiveError("has a field twice")
             if sum(member.file_size for member in members.values()) > limit:
-                raise ArchiveError(f"holds more than {size(limit)}, the most that is read")
+                raise ArchiveError(f"holds more than the limit of {size(limit)}")
             return {name: _member(archive, member, names[name], limit) for name, member in members.items()}
     except (
         zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError, OverflowError,
@@ -218,11 +218,11 @@ class ArchiveError(ValueError):
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> bytes:
     """Read one member of an archive, never more than `limit` bytes, whatever its header says."""
     if member.file_size > limit:
-        raise ArchiveError(f"holds {size(member.file_size)}, more than {size(limit)}, the most that is read")
+        raise ArchiveError(f"holds {size(member.file_size)}, more than the limit of {size(limit)}")
     with archive.open(member) as file:
         content = file.read(limit + 1)  # checks the member's CRC at its end
     if len(content) > limit:
-        raise ArchiveError(f"holds more than {size(limit)}, the most that is read")
+        raise ArchiveError(f"holds more than the limit of {size(limit)}")
     return content
 
 
@@ -235,7 +235,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, kinds: str, limit
         (2, 0): np.lib.format.read_array_header_2_0,
     }
     if version not in readers:
-        raise ValueError("a field is no plain array")
+        raise ValueError("a field is not a plain array")
     shape, by_columns, dtype = readers[version](file)
     if dtype.hasobject or dtype.fields is not None or dtype.subdtype is not None or dtype.kind not in kinds:
         raise ValueError(f"a field has numbers of type {short(dtype.str)}")

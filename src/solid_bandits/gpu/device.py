@@ -40,7 +40,7 @@ def require_gpu() -> None:
     if not found:
         raise checks.ArgumentError(
             "device",
-            f"must be 'cpu' here, got 'gpu': {reason}; where CUDA is not installed, take numba-cuda[cu12] or [cu13]",
+            f"must be 'cpu' here, got 'gpu': {reason}; where CUDA is not installed, install numba-cuda[cu12] or [cu13]",
         )
 
 

@@ -125,7 +125,7 @@ def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
                 ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError,
             ) as error:  # fmt: skip
                 raise ValueError(
-                    f"log {os.fspath(path)!r} line {number} is no dsjson ({_reason(error)})"
+                    f"log {os.fspath(path)!r} line {number} is not dsjson ({_reason(error)})"
                 ) from None
     if not rows:
         return empty()
@@ -147,7 +147,7 @@ def _row(line: dict[str, Any]) -> dict[str, Any]:
         raise ArgumentError("c._multi", f"must be a list of actions, got {short(actions)}")
     arms = [str(one.get("_tag", place)) for place, one in enumerate(actions)]
     if len(set(arms)) < len(arms):
-        raise ArgumentError("_tag", f"must differ from action to action, got {short(arms)}")
+        raise ArgumentError("_tag", f"must be distinct, got {short(arms)}")
     chosen, probabilities, probability = _played(line, len(arms))
     shared = {key: value for key, value in context.items() if key != "_multi"}
     own = [{key: value for key, value in one.items() if key != "_tag"} for one in actions]

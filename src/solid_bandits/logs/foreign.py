@@ -98,7 +98,7 @@ def _offered(out: pl.DataFrame, chosen: Mapping[str, str], arms: Sequence[str] |
             raise ArgumentError("arms", f"must be a list of names, got {short(arms)}")
         known = [str(name) for name in arms]
         if len(set(known)) < len(known):
-            raise ArgumentError("arms", f"must be names that differ, got {short(arms)}")
+            raise ArgumentError("arms", f"must be distinct names, got {short(arms)}")
     return pl.Series("arms", [known], dtype=pl.List(pl.String)).new_from_index(0, out.height)
 
 

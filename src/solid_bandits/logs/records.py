@@ -117,7 +117,7 @@ def width_of(log: pl.DataFrame) -> int:
 def _as_log(log: pl.DataFrame) -> pl.DataFrame:
     if not isinstance(log, pl.DataFrame):
         raise ValueError(
-            "log must be a polars table, as sb.logs.read gives of a file and sb.logs.from_table of columns, got "
+            "log must be a polars table, such as sb.logs.read and sb.logs.from_table return, got "
             f"{checks.short(log)}"
         )
     return check_log(log)

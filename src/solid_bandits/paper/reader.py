@@ -103,7 +103,7 @@ class _Reader:
             with self.source.at("problem", index):
                 if labels[index] in labels[:index]:
                     raise ArgumentError(
-                        "label", f"must differ from other problems', got {labels[index]!r} again"
+                        "label", f"must differ from other problems' labels, got {labels[index]!r} twice"
                     )
             if self.quick and not table.quick.play:
                 continue
@@ -155,7 +155,9 @@ class _Reader:
             with self.source.at("policy", index):
                 for one in (label, *here):
                     if one in (*found, *self.plain(found)):
-                        raise ArgumentError("label", f"must differ from other policies', got {one!r} again")
+                        raise ArgumentError(
+                            "label", f"must differ from other policies' labels, got {one!r} twice"
+                        )
             with self.source.at("policy", index, "name"):
                 # If a policy refuses the problem, the error should name the policy's line.
                 Plan(first, here, horizon=1, runs=1, seed=0)

@@ -75,7 +75,7 @@ class ProblemTable(SizedTable):
             if self.kind or self.new_each_run or (self.parameters and not self.is_data):
                 raise ArgumentError(
                     "file",
-                    "must be given without kind and new_each_run, and without parameters if it is no data",
+                    "must be given without kind and new_each_run, and without parameters unless it is a data file",
                 )
             return self
         if not self.kind:
@@ -143,8 +143,8 @@ _ORDER = {**dict.fromkeys(_UNKNOWN, 0), "missing": 2}
 _KEYS: dict[str, type[Table]] = {"problem": ProblemTable, "policy": PolicyTable, "quick": QuickTable}
 _WORDS = {
     "string_type": "text",
-    "string_too_short": "text that is not empty",
-    "too_short": "a list that is not empty",
+    "string_too_short": "non-empty text",
+    "too_short": "a non-empty list",
     "int_type": "an integer",
     "int_from_float": "an integer",
     "float_type": "a number",

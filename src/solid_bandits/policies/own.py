@@ -64,7 +64,7 @@ def check_regression(policy: str, agent: Any, dim: int, kernels: Any, half_life:
             )
     if half_life is not None and kernels.update is not None:
         raise OwnPolicyError(
-            f"{policy} must have no kernel `update` with a half_life: late rewards weigh what their decision weighs, "
+            f"{policy} must have no kernel `update` with a half_life: a late reward has the weight of its decision, "
             "which only the regression's own update knows"
         )
 
@@ -96,8 +96,8 @@ def check_like(policy: str, agent: Any, usual: Any, path: str = "") -> None:
     if type(agent) is not type(usual):
         where = f" as {path}" if path else ""
         raise OwnPolicyError(
-            f"{policy}.start must return what {type(usual).__name__} is to our kernels, got {short(agent)}{where}; "
-            "give kernels of its own"
+            f"{policy}.start must return an agent that fits the kernels of {type(usual).__name__}, got "
+            f"{short(agent)}{where}; give kernels of its own"
         )
     if isinstance(usual, tuple):
         for name, value, wanted in zip(usual._fields, agent, usual, strict=True):  # type: ignore[attr-defined]

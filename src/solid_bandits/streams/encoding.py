@@ -64,7 +64,7 @@ class Layout(NamedTuple):
         """Raise an error if there would be no features, or too many."""
         if self.dim == 0:
             raise checks.ArgumentError(
-                "features", "must be given, or context, or intercept=True: got none of them"
+                "features", "must be given, or context, or intercept=True, got none of them"
             )
         if self.dim > LARGEST_DIM:
             raise checks.ArgumentError(

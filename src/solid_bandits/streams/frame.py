@@ -306,7 +306,7 @@ def _collected() -> Iterator[None]:
         yield
     except pl.exceptions.PolarsError as error:
         raise checks.ArgumentError(
-            "frame", f"must be one that can be collected, got one that cannot ({first_line(error)})"
+            "frame", f"must be a lazy frame that can be collected ({first_line(error)})"
         ) from None
 
 

@@ -200,7 +200,7 @@ def write_blocks(contexts: Floats, features: Floats, first: int = 0) -> None:
     arms = features.shape[1]
     if features.shape[0] != rounds or features.shape[2] < first + arms * size:
         raise ValueError(
-            f"features must have shape ({rounds}, arms, {first} + arms * {size}), as the contexts ask for, got "
+            f"features must have shape ({rounds}, arms, {first} + arms * {size}), to fit the contexts, got "
             f"{features.shape}"
         )
     # All arms' blocks as one view, in which a step along the arms is also a step along the blocks.
