@@ -6,7 +6,7 @@ from solid_bandits._internal import extras
 
 
 def main() -> None:
-    """The command line, where it is installed."""
+    """Run the command line, if it is installed."""
     try:
         from solid_bandits.cli import main as command
     except ModuleNotFoundError as error:

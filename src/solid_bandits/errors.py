@@ -1,4 +1,4 @@
-"""What a bandit with a store, or a service's model, may raise besides a ValueError."""
+"""Errors that a bandit with a store, or a service's model, may raise besides a ValueError."""
 
 from typing import TYPE_CHECKING
 

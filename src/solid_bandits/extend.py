@@ -1,7 +1,7 @@
-"""The parts that a policy of your own is made of: its contract, the regression, the arms on offer, random numbers.
+"""Building blocks for a policy of your own: its contract, the regression, the arms on offer, random numbers.
 
-The functions are to be called from functions that `jit` of this module compiles; docs/own-policy.md builds a policy of
-them. Each checks that the arrays it is given fit each other, which this package's own policies know of theirs.
+Call these functions from functions that `jit` of this module compiles; docs/own-policy.md builds a policy with them.
+Each checks that its arrays fit together, which this package's own policies know of theirs.
 """
 
 from typing import Any
@@ -34,13 +34,13 @@ __all__ = [
 def make_regression(
     setting: Setting, ridge: float | str = 1.0, half_life: float | None = None, norms: bool = False
 ) -> Blocks | Regression:
-    """A regression before any reward, to be kept in the agent's state as `regression`.
+    """Return a regression before any reward, to be kept in the agent's state as `regression`.
 
     Args:
-        setting: what `start` was given.
+        setting: the setting that `start` received.
         ridge: ν > 0, or "evidence".
-        half_life: decisions in which evidence loses half its weight; None is never.
-        norms: whether `estimate_arms` will be asked.
+        half_life: number of decisions in which evidence loses half its weight; None for never.
+        norms: whether `estimate_arms` will be called.
 
     Example:
         >>> import solid_bandits as sb
@@ -56,21 +56,21 @@ def make_regression(
 
 @_jit
 def _check(regression: Any, dim: int) -> None:
-    """Refuse a regression that is not for rows of so many entries."""
+    """Raise a ValueError unless the regression takes rows with `dim` entries."""
     if not _regression.fits(regression, dim):
         raise ValueError("regression and arrays must be of one dim")
 
 
 @_jit
 def _check_model(regression: Any, size: int) -> None:
-    """Refuse a regression that is not for models of so many entries."""
+    """Raise a ValueError unless the regression takes models with `size` entries."""
     if not _regression.models_fit(regression, size):
         raise ValueError("regression and arrays must be of one dim")
 
 
 @_jit
 def observe_offer(regression: Any, arms: Floats, available: Bools) -> None:
-    """Look at the arms on offer: call it once at the beginning of `act`.
+    """Observe the arms on offer; call this once at the beginning of `act`.
 
     Example:
         >>> import numpy as np
@@ -87,7 +87,7 @@ def observe_offer(regression: Any, arms: Floats, available: Bools) -> None:
 
 @_jit
 def observe_reward(regression: Any, features: Floats, reward: float) -> None:
-    """Learn from a reward: for an `update` of your own; a policy without one does this.
+    """Learn from a reward, in an `update` of your own; a policy without one does this by default.
 
     Example:
         >>> import numpy as np
@@ -105,7 +105,7 @@ def observe_reward(regression: Any, features: Floats, reward: float) -> None:
 
 @_jit
 def observe_row(regression: Any, row: Floats, target: float) -> None:
-    """Take a row of least squares into the triangle: for the `observe_reward` of a regression of your own.
+    """Rotate a row of least squares into the triangle, in the `observe_reward` of a regression of your own.
 
     With √w times features and target it has weight w.
 
@@ -124,7 +124,7 @@ def observe_row(regression: Any, row: Floats, target: float) -> None:
 
 @_jit
 def predict_reward(regression: Any, vector: Floats) -> float:
-    """The expected reward of an arm with these features: φᵀθ-hat, where it is linear.
+    """Return the expected reward of an arm with these features: φᵀθ-hat, where it is linear.
 
     Example:
         >>> import numpy as np
@@ -158,7 +158,7 @@ def write_theta(regression: Any, theta: Floats) -> None:
 
 @_jit
 def best_estimated(regression: Any, arms: Floats, available: Bools) -> int:
-    """The available arm with the largest φᵀθ-hat; leaves θ-hat in `regression.work.theta`.
+    """Return the available arm with the largest φᵀθ-hat; leaves θ-hat in `regression.work.theta`.
 
     Example:
         >>> import numpy as np
@@ -177,7 +177,7 @@ def best_estimated(regression: Any, arms: Floats, available: Bools) -> int:
 
 @_jit
 def value(regression: Any, features: Floats, model: Floats) -> float:
-    """φᵀθ' of an arm with these features under a model θ', such as `draw_model` and `write_theta` write.
+    """Return φᵀθ' of an arm with these features under a model θ', such as `draw_model` and `write_theta` write.
 
     Example:
         >>> import numpy as np
@@ -194,7 +194,7 @@ def value(regression: Any, features: Floats, model: Floats) -> float:
 
 @_jit
 def squared_norm(regression: Any, vector: Floats) -> float:
-    """‖φ‖²_{V^-1} of one vector, which is used up.
+    """Return ‖φ‖²_{V^-1} of one vector, which is overwritten.
 
     Example:
         >>> import numpy as np
@@ -230,7 +230,7 @@ def draw_model(regression: Any, spread: float, model: Floats, rng: Words) -> Non
 def estimate_arms(regression: Any, arms: Floats, first: int) -> int:
     """Write mean and squared norm of the arms from `first` on into `regression.work.arms`; return how many.
 
-    The regression is to be made with `norms=True`.
+    The regression must be made with `norms=True`.
 
     Example:
         >>> import numpy as np
@@ -254,7 +254,7 @@ def estimate_arms(regression: Any, arms: Floats, first: int) -> int:
 
 @_jit
 def best_available(arms: Floats, available: Bools, theta: Floats) -> int:
-    """argmax_a φ_aᵀθ over the available arms, the first one where several tie.
+    """Return argmax_a φ_aᵀθ over the available arms, the first one in a tie.
 
     Example:
         >>> import numpy as np
@@ -270,7 +270,7 @@ def best_available(arms: Floats, available: Bools, theta: Floats) -> int:
 
 @_jit
 def dot(first: Floats, second: Floats) -> float:
-    """Inner product of two vectors.
+    """Return the inner product of two vectors.
 
     Example:
         >>> import numpy as np

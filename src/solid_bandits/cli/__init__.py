@@ -1,6 +1,6 @@
 """The command line: arguments in, calls out.
 
-Heavy imports wait inside the functions, so that `--help` and errors in the arguments answer at once.
+Heavy imports are inside the functions, so that `--help` and errors in the arguments respond at once.
 """
 
 import io
@@ -27,13 +27,13 @@ from solid_bandits.cli.reproduce import reproduce
 from solid_bandits.cli.serve import keys, replay, serve, vacuum
 
 INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
+"""Exit status after Ctrl-C, as in shells."""
 
 TERMINATED = 143
-"""Exit status after SIGTERM, as shells have it."""
+"""Exit status after SIGTERM, as in shells."""
 
 LONGEST_END = 15.0
-"""Seconds that a terminated command takes to put its things in order, at most."""
+"""Largest number of seconds that a terminated command takes to clean up."""
 
 EXAMPLES = """Examples:
 
@@ -88,10 +88,10 @@ def _commands(
 
 
 def main() -> None:
-    """Entry point: every error a person can cause is one line and exit status 2."""
+    """Run the command line: every error that a user can cause is one line and exit status 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without ξ is no reason to fail
+            stream.reconfigure(errors="replace")  # a terminal without ξ must not make a command fail
     terminated: list[int] = []
     try:
         with _interrupted_by_sigterm(terminated), warnings.catch_warnings():
@@ -110,23 +110,23 @@ def main() -> None:
         _fail(str(missing))
     if terminated:
         _fail("terminated before all results were written", status=TERMINATED)
-    if status == INTERRUPTED:  # what typer itself makes of Ctrl-C
+    if status == INTERRUPTED:  # the status that typer itself gives Ctrl-C
         _fail("interrupted before all results were written", status=INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
 
 
 class _Terminated(KeyboardInterrupt):
-    """A Ctrl-C that nobody pressed: after one of KeyboardInterrupt itself, Python may end with a status of its own."""
+    """An interrupt by SIGTERM. Not KeyboardInterrupt itself, after which Python may end with its own exit status."""
 
 
 @contextmanager
 def _interrupted_by_sigterm(terminated: list[int]) -> Iterator[None]:
-    """Within, SIGTERM does what Ctrl-C does: workers end, locks are released; and it is noted."""
+    """Make SIGTERM act like Ctrl-C inside the context, so that workers end and locks are released; record it."""
 
     def interrupt(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # once is enough, and what follows shall come to its end
+        signal.signal(number, signal.SIG_IGN)  # once is enough, and the cleanup must not be interrupted
         terminated.append(number)
-        # Should the interrupt be lost on its way up, or the end take too long: workers end with this process.
+        # If the interrupt is lost on its way up, or the cleanup takes too long, workers end with this process.
         last = threading.Timer(LONGEST_END, os._exit, (TERMINATED,))
         last.daemon = True
         last.start()
@@ -137,7 +137,7 @@ def _interrupted_by_sigterm(terminated: list[int]) -> Iterator[None]:
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
-    """Print a warning in one line, as errors are: its place in the code means nothing to whoever typed a command."""
+    """Print a warning in one line, like errors: its place in the code means nothing to a user of commands."""
     print(f"solid-bandits: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 

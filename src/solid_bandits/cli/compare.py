@@ -99,7 +99,7 @@ def compare(
                 zs = results.diagnostics["normalisation"].drop_nulls() if results.diagnostics.height else ()
                 results.manifest["targets"] = targets_record(cast("Problem", chosen.problem), zs)
         finally:
-            save(results)  # what was played is safe, whatever becomes of the rest
+            save(results)  # the results are saved even if the rest fails
         reason = results.manifest.get("lower_bound", {}).get("reason")
         show(reason and f"no lower bound drawn: {reason}", stderr=True)
         files = [TABLE_FILE, MANIFEST_FILE]
@@ -127,7 +127,7 @@ def summarise(
 ) -> None:
     """Play many runs and keep their tails: print means and quantiles, write summary.json and survival.png.
 
-    Finished blocks of runs are kept; the same command after an interruption goes on.
+    Finished blocks of runs are kept, and the same command continues after an interruption.
     """
     from solid_bandits._internal.files import locked
     from solid_bandits.cli.progress import Display

@@ -1,4 +1,4 @@
-"""`solid-bandits policies` and `problems`: what there is to choose from, and its parameters."""
+"""`solid-bandits policies` and `problems`: the available choices, and their parameters."""
 
 import inspect
 import re
@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDE = 130
-"""Columns of a terminal from which on a policy takes one row; below, it takes a few lines, and no name is cut."""
+"""Width in columns from which a policy takes one row; on a narrower terminal it takes a few lines, and no name is
+cut."""
 FACTS = ("contexts", "setting", "optimality", "exploration", "test")
 
 
 def policies(
-    name: Annotated[
-        str | None, typer.Argument(help="One of them, for what its parameters mean and may be.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of a policy whose parameters to explain.")] = None,
     references: Annotated[bool, typer.Option("--references", help="Also show references.")] = False,
 ) -> None:
     """List the policies: setting, optimality, exploration rule; the paper's Table 1, extended."""
@@ -56,7 +55,7 @@ def problems() -> None:
 
 
 def _one_policy(name: str, rows: Sequence[dict[str, str]]) -> "Table":
-    """The parameters of one policy: defaults, what they may be, and what they mean."""
+    """Return the parameters of one policy: defaults, allowed values and meanings."""
     from solid_bandits._internal import checks
     from solid_bandits.policies.catalogue import CATALOGUE
 
@@ -79,7 +78,7 @@ def _one_policy(name: str, rows: Sequence[dict[str, str]]) -> "Table":
 
 
 def argument_words(kind: type) -> dict[str, str]:
-    """What the docstrings of a class and of its bases say of each argument."""
+    """Return the description of each argument in the docstrings of a class and its bases."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__):
         _, _, rest = (inspect.cleandoc(one.__doc__ or "")).partition("Args:\n")

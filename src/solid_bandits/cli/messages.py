@@ -1,4 +1,4 @@
-"""What commands say: results, and what a person did wrong, in one line."""
+"""Output of commands: results, and users' mistakes in one line."""
 
 import os
 from collections.abc import Iterator
@@ -11,8 +11,9 @@ import typer
 
 @contextmanager
 def bad_arguments(prefix: str = "") -> Iterator[None]:
-    """Turn the ValueErrors of the library's checks, and what goes wrong with a store, into one-line errors; those of a
-    bug elsewhere keep their trace.
+    """Turn the ValueErrors of the library's checks, and errors of a store, into one-line errors.
+
+    Errors caused by a bug elsewhere keep their trace.
     """
     from solid_bandits.live.store import StoreError
 
@@ -24,7 +25,7 @@ def bad_arguments(prefix: str = "") -> Iterator[None]:
 
 @contextmanager
 def simulation_errors(again: str = "") -> Iterator[None]:
-    """Turn what stops a simulation into one-line errors; `again` says what to do after workers were lost."""
+    """Turn errors that stop a simulation into one-line errors; `again` says what to do after workers were lost."""
     from solid_bandits.gpu.layout import UnfitError
     from solid_bandits.policies.own import OwnPolicyError
     from solid_bandits.simulation.workers import WorkersLostError
@@ -38,7 +39,7 @@ def simulation_errors(again: str = "") -> Iterator[None]:
 
 
 def show(*things: Any, stderr: bool = False) -> None:
-    """Print texts and tables, but nothing for what is empty; square brackets are square brackets, not markup."""
+    """Print texts and tables, skipping empty ones; square brackets are not read as markup."""
     from rich.console import Console
 
     console = Console(stderr=stderr, markup=False)
@@ -48,7 +49,7 @@ def show(*things: Any, stderr: bool = False) -> None:
 
 
 def check_writable(out: Path) -> None:
-    """Find out now, not after the simulation, whether `out` can be made and written to."""
+    """Check before the simulation that `out` can be made and written to."""
     home = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
     if not home.is_dir():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take."""
+"""Arguments and options shared by several commands."""
 
 import inspect
 from collections.abc import Callable
@@ -45,10 +45,10 @@ Imported = Annotated[
 ]
 Jobs = Annotated[int | None, typer.Option(help="Processes (default: one per core).")]
 Runs = Annotated[int, typer.Option(help="Independent repetitions.")]
-Seed = Annotated[int, typer.Option(help="Of everything random in the runs.")]
+Seed = Annotated[int, typer.Option(help="Seed of all random numbers in the runs.")]
 Device = Annotated[str, typer.Option(help="cpu, or gpu: all runs together on a GPU.")]
 
-# Option -> what it takes, and the column that it names.
+# Option -> its type, and the column that it names.
 _COLUMNS: dict[str, tuple[Any, str]] = {
     "reward": (str, "column of the rewards, or template such as 'reward_{arm}'"),
     "label": (str, "column of the right arm's name, instead of --reward"),
@@ -63,7 +63,7 @@ _COLUMNS: dict[str, tuple[Any, str]] = {
 
 
 def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say what a file of data holds; it is called with their values as `columns`."""
+    """Add options that describe the columns of a data file to a command, which receives their values as `columns`."""
     own = inspect.signature(command).parameters.values()
     options = [
         inspect.Parameter(
@@ -97,7 +97,9 @@ def plan_of(
     record_to: tuple[str | None, Path] | None = None,
     **sizes: Any,
 ) -> "tuple[Chosen, Plan]":
-    """What was asked for, checked before the first step is played; `horizon` is the one given and the usual one."""
+    """Return the chosen problem and the plan, checked before the first step; `horizon` holds the given and default
+    values.
+    """
     from solid_bandits._internal import checks
     from solid_bandits.paper.naming import choose
     from solid_bandits.policies.naming import by_name, import_policies

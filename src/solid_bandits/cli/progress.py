@@ -1,4 +1,4 @@
-"""How the work goes: one live display on a terminal, plain lines elsewhere."""
+"""Progress display: one live display on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 def _estimated(seconds: float, about: str = "about ") -> str:
-    """A time that is a guess: no figures of one that nobody waits for."""
+    """Return an estimated time, without digits where nobody has to wait."""
     return "less than a second" if seconds < 1 else f"{about}{duration(seconds)}"
 
 
 class Display:
-    """Tasks done, steps per second, time left.
+    """Live display of tasks done, steps per second, and time left.
 
-    The time left is what the remaining tasks were estimated to take, corrected by how the finished ones turned out.
+    The time left is the estimate for the remaining tasks, corrected by the actual times of the finished ones.
     """
 
     def __init__(self, workers: int, console: Console | None = None) -> None:
@@ -51,7 +51,7 @@ class Display:
         self.bar.stop()
 
     def begin(self, tasks: "Sequence[Work]", kept: int) -> None:
-        """These tasks are to be done; so many others are kept from before."""
+        """Announce the tasks to be done; `kept` others are kept from before."""
         self.tasks, self.done = kept + len(tasks), kept
         self.estimated = sum(task.seconds for task in tasks)
         if kept:
@@ -65,7 +65,7 @@ class Display:
             self.task = self.bar.add_task("compiling", total=self.tasks, completed=kept, speed="", left="")
 
     def compiling(self, done: int, total: int) -> None:
-        """So many of the loops that the tasks need are compiled, or were found compiled."""
+        """Report how many of the required loops are compiled, or were found compiled."""
         if self.live:
             self.bar.update(self.task, description=f"compiling, {done} of {total}")
         elif done == 0 or time.monotonic() - self.last_line >= SECONDS_BETWEEN_LINES:
@@ -77,11 +77,11 @@ class Display:
         self.console.print(text, highlight=False, soft_wrap=True, markup=False)
 
     def start(self) -> None:
-        """Compiling is over: speeds are measured from here."""
+        """Note that compiling is over; speeds are measured from here."""
         self.clock = self.last_line = time.monotonic()
 
     def advance(self, task: "Work") -> None:
-        """One more task is done."""
+        """Count a finished task."""
         now = time.monotonic()
         self.done += 1
         self.steps += task.steps

@@ -1,4 +1,4 @@
-"""`solid-bandits report`: figures and pages of a directory of results again, whichever command wrote it."""
+"""`solid-bandits report`: figures and pages of a results directory again, whichever command wrote it."""
 
 import os
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def report(
         Path, typer.Argument(help="A directory that compare, reproduce, summarise or results.save wrote.")
     ],
 ) -> None:
-    """Write figures and pages of a directory again, from its results, and print what they show."""
+    """Write the figures and pages of a directory again from its results, and print a summary."""
     with bad_arguments():
         if (directory / MANIFEST_FILE).exists():
             from solid_bandits.simulation.results import Results
@@ -40,9 +40,9 @@ def report(
 def report_results(
     results: "Results", out: Path, kept: Sequence[str] = (), note: str = "", first: str = ""
 ) -> None:
-    """Figures, page and table of one simulation.
+    """Write figures and page of one simulation, and print its table.
 
-    `kept` are files that are there already; `note` says what the intervals cover; `first` begins the last line.
+    `kept` are files that exist already; `note` says what the intervals cover; `first` begins the last line.
     """
     from solid_bandits._internal.wording import number
     from solid_bandits.report.figure import save_figure, write_figure
@@ -67,7 +67,7 @@ def report_results(
 
 
 def report_summary(summary: "Summary", out: Path) -> None:
-    """Figure and table of many runs."""
+    """Write the figure and print the table of many runs."""
     from solid_bandits.report.figure import save_figure
     from solid_bandits.report.tails import survival_figure, tails_table
 
@@ -76,7 +76,7 @@ def report_summary(summary: "Summary", out: Path) -> None:
 
 
 def report_experiments(out: Path) -> None:
-    """Figures, page, document and verdicts of a directory of experiments; regret of those that claim nothing."""
+    """Write figures, page, document and verdicts of a directory of experiments; regret of those without claims."""
     from solid_bandits.paper.loading import load_outcomes
     from solid_bandits.paper.ranking import ranking
     from solid_bandits.paper.report.directory import write_report

@@ -1,4 +1,4 @@
-"""`solid-bandits reproduce`: the paper's experiments, or one's own."""
+"""`solid-bandits reproduce`: the paper's experiments, or the user's own."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Outsized(NamedTuple):
-    """What `--list` says of an experiment that it does not load: steps and CPU seconds at each scale."""
+    """Steps and CPU seconds at each scale of an experiment that `--list` does not load."""
 
     quick: tuple[int, float]
     paper: tuple[int, float]
@@ -24,7 +24,7 @@ class Outsized(NamedTuple):
 
 
 # 5 policies (SOLID under 2 readings): 10 runs of 20,000 steps, and 100 of 2 million. CPU seconds at the paper's scale
-# are those of studies/jester/runs.jsonl, whose 20 runs of each policy stand for 100.
+# come from studies/jester/runs.jsonl, whose 20 runs of each policy represent 100.
 OUTSIZED = {
     "jester": Outsized(
         (1_000_000, 60.0), (1_000_000_000, 48_000.0), "Jokes for users (needs Jester's ratings)"
@@ -125,7 +125,7 @@ def _workers(backend: str, address: str | None, jobs: int | None) -> "Workers":
 
 
 def _names(given: list[str]) -> list[str]:
-    """The names meant, each once."""
+    """Return the requested names, each once."""
     from solid_bandits.paper.names import ALL
 
     return list(dict.fromkeys(name for one in given for name in (ALL if one == "all" else [one])))
@@ -140,10 +140,10 @@ def _list(names: list[str]) -> None:
     from solid_bandits.paper.reader import load
 
     cores = os.cpu_count() or 1
-    # Without edges, the longest word of the titles fits into a terminal of 80 columns.
+    # Without table edges, the longest word of the titles fits into a terminal of 80 columns.
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
     console = Console(markup=False)
-    whole = console.width >= 80  # narrower, and every column is folded
+    whole = console.width >= 80  # on a narrower terminal every column is folded
     table.add_column("experiment", no_wrap=whole, overflow="fold")
     for scale in SCALES:
         table.add_column(f"{scale}: steps,\ntime on {cores} cores", no_wrap=whole, overflow="fold")
@@ -153,7 +153,7 @@ def _list(names: list[str]) -> None:
         f"`all` is every one but {', '.join(ON_THEIR_OWN)}.",
     ]
     for name in _names(names):
-        if name in ON_THEIR_OWN:  # to load it would be to look for its data, on the network even
+        if name in ON_THEIR_OWN:  # loading it would look for its data, even on the network
             one = OUTSIZED[name]
             table.add_row(name, *(_size(*size, cores) for size in (one.quick, one.paper)), one.title)
             continue
@@ -166,7 +166,7 @@ def _list(names: list[str]) -> None:
 
 
 def _size(steps: int, seconds: float, cores: int) -> str:
-    """Steps, and an estimate of the time: an hour more or less does not matter where it is many."""
+    """Return the steps and an estimate of the time, rounded to hours where it takes many."""
     from solid_bandits._internal.wording import duration
 
     shared = seconds / cores

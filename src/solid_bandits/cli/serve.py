@@ -23,7 +23,7 @@ keys = typer.Typer(help="Keys of the decision service: create, list and revoke t
 
 @contextmanager
 def _service() -> Iterator[None]:
-    """Within, what the service needs can be imported, and what goes wrong with its store is one line."""
+    """Import what the service needs inside the context, and turn errors of its store into one line."""
     try:
         import fastapi  # noqa: F401
         import httptools  # noqa: F401
@@ -40,7 +40,9 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen at; the default is reached from this machine only.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes a free one.", min=0, max=65535)] = 8080,
+    port: Annotated[
+        int, typer.Option(help="Port to listen at; 0 takes a free one.", min=0, max=65535)
+    ] = 8080,
     advertise: Annotated[
         str | None,
         typer.Option(help="Where other nodes reach this one, http://HOST:PORT (with --database)."),
@@ -53,9 +55,14 @@ def serve(
     ] = 5.0,
     rate: Annotated[float, typer.Option(help="Requests per second and key.", min=1)] = 1000,
     key_bytes: Annotated[float, typer.Option(help="Bytes of bodies per second and key.", min=1024)] = 8 << 20,
-    largest_body: Annotated[int, typer.Option(help="Bytes of a request's body.", min=1024)] = 4 << 20,
+    largest_body: Annotated[
+        int, typer.Option(help="Largest size of a request's body in bytes.", min=1024)
+    ] = 4 << 20,
     connections: Annotated[
-        int, typer.Option(help="Open at once; then idle ones are closed, or new ones refused.", min=1)
+        int,
+        typer.Option(
+            help="Connections open at once; beyond, idle ones are closed or new ones refused.", min=1
+        ),
     ] = 1000,
     key_file: Annotated[
         Path | None,
@@ -86,7 +93,7 @@ def serve(
                 f"other nodes cannot reach this one at {host}: give --advertise where there are any", err=True
             )
         with ExitStack() as stack:
-            # What may not be had is found out before a key is made and shown in vain.
+            # Errors must come before a key is made and shown for nothing.
             make_room(connections)
             sockets = held(host, port)
             for one in sockets:
@@ -116,7 +123,7 @@ def serve(
 @keys.command("create")
 def create(
     role: Annotated[str, typer.Argument(help="reader, writer or admin.")],
-    name: Annotated[str, typer.Option(help="Whose it is, for the list.")] = "unnamed",
+    name: Annotated[str, typer.Option(help="Name of the owner, for the list.")] = "unnamed",
     data: Data = None,
     database: Database = None,
 ) -> None:
@@ -161,7 +168,7 @@ def listed(data: Data = None, database: Database = None) -> None:
 
 @keys.command("revoke")
 def revoke(
-    id: Annotated[str, typer.Argument(help="Of the key, as `keys list` has it.")],
+    id: Annotated[str, typer.Argument(help="Id of the key, from `keys list`.")],
     data: Data = None,
     database: Database = None,
 ) -> None:
