@@ -100,7 +100,7 @@ def ends(problem, policies, horizon, runs, device, seed=0) -> np.ndarray:
     return table.filter(table["step"] == horizon).sort("policy", "run")["regret"].to_numpy()
 
 
-def asked_of_the_device() -> str:
+def driver_attributes() -> str:
     """Check that the driver's bindings know every attribute that the sizing of waves asks for."""
     from numba import cuda
 
@@ -311,7 +311,7 @@ def main() -> int:
     driver = Path("/proc/driver/nvidia/version")
     driver_line = driver.read_text(encoding="utf-8").splitlines()[0] if driver.is_file() else "driver unknown"
     print(f"{gpu_name()}, CUDA {cuda_version}, Python {platform.python_version()}, {versions}; {driver_line}")
-    checks: dict[str, Callable[[], str]] = {"attributes": asked_of_the_device}
+    checks: dict[str, Callable[[], str]] = {"attributes": driver_attributes}
     checks |= {f"simulate {policy!r}": as_on_the_cpu(policy) for policy in FIT}
     checks |= {
         "a problem for each run": a_problem_for_each_run,

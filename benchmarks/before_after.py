@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 
-def understand_views() -> None:
+def support_old_views() -> None:
     """Make `bench` play a tree from before the setting and the table were separate."""
     import solid_bandits as sb
     from bench import player
@@ -53,7 +53,7 @@ def serve() -> None:
     from bench.player import Player
 
     if hasattr(solid_bandits.core.problem, "View"):
-        understand_views()
+        support_old_views()
     players: list[Player] = []
     for line in sys.stdin:
         order = json.loads(line)

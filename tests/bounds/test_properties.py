@@ -226,7 +226,7 @@ def test_a_repaired_policy_has_no_information_to_spare():
         greedy = (problem.gaps == 0) / (problem.gaps == 0).sum(axis=1, keepdims=True)
         policy = (1 - short) * answer.policy + short * greedy
         alternatives = answer.alternatives
-        found = _solving.mended(setup, z, policy, alternatives, program, pure, pure.restart)
+        found = _solving.with_enough_information(setup, z, policy, alternatives, program, pure, pure.restart)
         lost = certificate.policy_information(setup, policy) * z
         assert lost < 1
         assert 1 <= found.proof.information < 1 + 1e-7

@@ -11,14 +11,14 @@ import solid_bandits as sb
 from solid_bandits.core.randomness import POLICY, make_rng
 from solid_bandits.core.setting import make_setting
 from solid_bandits.policies import contract
-from solid_bandits.policies.mixture import CORNERS, best_mixture, make_hull, put_in
+from solid_bandits.policies.mixture import CORNERS, best_mixture, insert_arm, make_hull
 from solid_bandits.policies.vids import Memory, remember
 
 
 def mixed(regrets, information):
     hull, count = make_hull(), 0
     for arm, (regret, gained) in enumerate(zip(regrets, information, strict=True)):
-        count = put_in(hull, count, arm, regret, gained)
+        count = insert_arm(hull, count, arm, regret, gained)
     return best_mixture(hull, count), count
 
 
@@ -66,7 +66,7 @@ def test_no_distribution_over_arms_has_a_smaller_ratio(points, seed):
 def test_the_hull_is_concave_and_grows(points):
     hull, count = make_hull(), 0
     for arm, (regret, gained) in enumerate(points):
-        count = put_in(hull, count, arm, regret, gained)
+        count = insert_arm(hull, count, arm, regret, gained)
         regrets, information = hull.regrets[:count], hull.information[:count]
         assert (np.diff(regrets) > 0).all()
         assert (np.diff(information) > 0).all()

@@ -85,10 +85,10 @@ def solve_at(setup: Setup, z: float, tol: float, pure: PureExploration, restart:
     found = search(program, 0.9 * tol, restart)
     policy = _policy(supply, program.variables, found.y)
     alternatives = evidence(problem, gaps, program, whole, found)
-    return mended(setup, z, policy, alternatives, program, pure, found.restart)
+    return with_enough_information(setup, z, policy, alternatives, program, pure, found.restart)
 
 
-def mended(
+def with_enough_information(
     setup: Setup,
     z: float,
     policy: Floats,

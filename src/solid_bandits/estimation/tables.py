@@ -119,7 +119,7 @@ def bring_up_to_date(regression: TableRegression, table: Table) -> None:
     sq_norms, means = tables.sq_norms.reshape(-1), tables.means.reshape(-1)
     lost = estimator.log_det_ratio.item() - tables.log_det_ratio.item()
     if waiting > tables.directions.shape[0] or lost > LOSS:
-        _all_anew(regression, table.features)
+        _recompute_norms(regression, table.features)
     else:
         for place in range(waiting - 1):
             inner_products(table.columns, tables.directions[place], work.products)
@@ -170,7 +170,7 @@ def _last_direction(
 
 
 @jit_apart
-def _all_anew(regression: TableRegression, features: Floats) -> None:
+def _recompute_norms(regression: TableRegression, features: Floats) -> None:
     rows, tables, work = features.reshape((-1, features.shape[2])), regression.tables, regression.work.arms
     sq_norms, means = tables.sq_norms.reshape(-1), tables.means.reshape(-1)
     first = 0

@@ -27,7 +27,7 @@ def device_function(function: Any, inlined: bool = True) -> Any:
     return cuda.jit(device=True, forceinline=inlined)(function)
 
 
-def taken_for(kernel: Kernel) -> Any:
+def type_on_gpu(kernel: Kernel) -> Any:
     """Return the object by which the GPU's compiler refers to one of our kernels."""
     return device_function(kernel.py_func, kernel.copied)._numba_type_
 

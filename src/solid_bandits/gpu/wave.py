@@ -15,7 +15,7 @@ from solid_bandits.core.loop import Truth, make_truth, refuse_arm, start_run
 from solid_bandits.core.problem import Problem
 from solid_bandits.core.randomness import ENVIRONMENT, POLICY, make_rngs
 from solid_bandits.gpu.device import check_fits, fitting_runs, gpu_memory
-from solid_bandits.gpu.kernel import cuda, make_kernel, taken_for
+from solid_bandits.gpu.kernel import cuda, make_kernel, type_on_gpu
 from solid_bandits.gpu.layout import (
     Layout,
     UnfitError,
@@ -161,7 +161,7 @@ def _play(ready: _Ready, policy: Policy, seed: int, steps: Ints, first: int, run
             np.asarray(steps),
         )
     ]
-    with compiled_elsewhere(taken_for):
+    with compiled_elsewhere(type_on_gpu):
         try:
             configured = kernel[-(-runs // THREADS), THREADS]
             arguments = (runs, ready.per_run, *sent, regret, explored, failed)

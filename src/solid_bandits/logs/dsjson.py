@@ -156,8 +156,8 @@ def _row(line: dict[str, Any]) -> dict[str, Any]:
     if None not in numbers and len({len(one or ()) for one in numbers}) == 1:
         features = numbers
         own = [{key: value for key, value in one.items() if key != OURS} for one in own]
-    mine = [_said(one, OWN) for one in own]
-    common = _said(shared, CONTEXT)
+    mine = [_named_values(one, OWN) for one in own]
+    common = _named_values(shared, CONTEXT)
     kept = _table("_log", line.get("_log"))
     for name, kinds in KEPT.items():
         given: Any = kept.get(name)
@@ -238,7 +238,7 @@ def _played(line: dict[str, Any], count: int) -> tuple[int, list[float] | None, 
     return chosen, probabilities, probability
 
 
-def _said(values: dict[str, Any], ours: str) -> dict[str, Any]:
+def _named_values(values: dict[str, Any], ours: str) -> dict[str, Any]:
     """Return names and values as `write_dsjson` wrote them in this namespace; flatten them if they have another
     form.
     """

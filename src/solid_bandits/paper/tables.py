@@ -135,7 +135,7 @@ def read_tables(source: Source) -> FileTable:
     except ValidationError as errors:
         # An unknown key may be a misspelt one, which is then missing; the unknown key is the error to report.
         first = min(errors.errors(), key=lambda one: _ORDER.get(one["type"], 1))
-    raise source.error(*_said(first))
+    raise source.error(*_explained(first))
 
 
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
@@ -156,7 +156,7 @@ _WORDS = {
 }
 
 
-def _said(error: Any) -> tuple[Path, str]:
+def _explained(error: Any) -> tuple[Path, str]:
     """Return the location of an error, and its message."""
     where, kind = error["loc"], error["type"]
     key = next((one for one in reversed(where) if isinstance(one, str)), "")

@@ -88,7 +88,7 @@ def make_allocation(n_contexts: int, n_arms: int, dim: int) -> tuple[Allocation,
 
 
 @jit_part
-def take_out(rest: Floats, direction: Floats, norm: float) -> None:
+def remove_component(rest: Floats, direction: Floats, norm: float) -> None:
     """Remove the component along `direction` (of this norm) from every row of `rest`, and normalise `direction`."""
     for i in range(direction.shape[0]):
         direction[i] /= norm
@@ -125,7 +125,7 @@ def reduce_problem(
         norm = math.sqrt(dot(rest[pair], rest[pair]))
         if norm > IN_SPAN * work.scales[pair] and norm > 0.0:
             basis[0] = rest[pair]
-            take_out(rest, basis[0], norm)
+            remove_component(rest, basis[0], norm)
     # The farthest feature gives the next direction, until only rounding noise is left.
     kept = 0
     while kept < dim:
@@ -137,7 +137,7 @@ def reduce_problem(
         if farthest < 0:
             break
         basis[kept] = rest[farthest]
-        take_out(rest, basis[kept], length)
+        remove_component(rest, basis[kept], length)
         kept += 1
     count = 0
     for pair in range(rest.shape[0]):

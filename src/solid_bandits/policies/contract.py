@@ -40,7 +40,7 @@ from solid_bandits._internal.types import Bools, Floats, Plain, Words
 from solid_bandits.core.setting import Setting, Table
 from solid_bandits.estimation.regression import observe_reward
 from solid_bandits.policies.facts import DEAREST, Facts
-from solid_bandits.policies.own import check_agent, check_kernels, check_like, check_regression, what_it_means
+from solid_bandits.policies.own import check_agent, check_kernels, check_like, check_regression, fingerprint
 
 
 class CompiledAgent(Protocol):
@@ -296,7 +296,7 @@ def _known(policy: Policy, given: tuple[Any, ...]) -> CompiledAgent:
         # Otherwise no description would contain its parameters, and two different policies would be equal.
         raise ValueError(f"{name} must be a dataclass: put @dataclass(frozen=True) before the class")
     twins = _OWN.setdefault(type(agent), {})
-    meaning = tuple(what_it_means(kernel) for kernel in own)
+    meaning = tuple(fingerprint(kernel) for kernel in own)
     if meaning not in twins:
         check_agent(name, agent, isinstance(policy, TablePolicy))
         check_kernels(name, own, agent, isinstance(policy, TablePolicy))

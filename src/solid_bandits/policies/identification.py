@@ -92,7 +92,7 @@ def make_past_norms(n_contexts: int, n_arms: int) -> PastNorms:
 
 
 @jit
-def all_farther(arms: Floats, theta: Floats, best: int, sq_norms: Floats, threshold: float) -> bool:
+def all_beyond(arms: Floats, theta: Floats, best: int, sq_norms: Floats, threshold: float) -> bool:
     """Return whether Δ(a)² / ‖φ* - φ(a)‖² > `threshold` for every arm that is not a copy of the best one (norm 0)."""
     top = dot(arms[best], theta)
     for arm in range(arms.shape[0]):
@@ -113,7 +113,7 @@ def is_identified(regression: Any, arms: Floats, past: PastNorms, context: int, 
     best = best_of_rows(arms, theta)
     sq_norms, rewards = past.sq_norms[context], regression.estimator.rewards.item()
     known = past.best[context] == best and past.rewards[context] <= rewards
-    if known and all_farther(arms, theta, best, sq_norms, threshold):
+    if known and all_beyond(arms, theta, best, sq_norms, threshold):
         return True
     first = 0
     while first < arms.shape[0]:
@@ -123,7 +123,7 @@ def is_identified(regression: Any, arms: Floats, past: PastNorms, context: int, 
             block[k] = work.sq_norms[k]
         first += count
     past.best[context], past.rewards[context] = best, rewards
-    return all_farther(arms, theta, best, sq_norms, threshold)
+    return all_beyond(arms, theta, best, sq_norms, threshold)
 
 
 @jit

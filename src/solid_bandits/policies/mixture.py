@@ -37,7 +37,7 @@ def _move(hull: Hull, source: int, target: int) -> None:
 
 
 @jit
-def _take_out(hull: Hull, place: int, count: int) -> int:
+def _remove_corner(hull: Hull, place: int, count: int) -> int:
     for other in range(place + 1, count):
         _move(hull, other, other - 1)
     return count - 1
@@ -52,7 +52,7 @@ def _is_below(hull: Hull, left: int, middle: int, right: int) -> bool:
 
 
 @jit
-def put_in(hull: Hull, count: int, arm: int, regret: float, information: float) -> int:
+def insert_arm(hull: Hull, count: int, arm: int, regret: float, information: float) -> int:
     """Insert an arm into a hull of `count` corners, if it is one; return the new number of corners."""
     place = count
     while place > 0 and hull.regrets[place - 1] > regret:
@@ -64,16 +64,16 @@ def put_in(hull: Hull, count: int, arm: int, regret: float, information: float) 
     hull.regrets[place], hull.information[place], hull.arms[place] = regret, information, arm
     count += 1
     if place > 0 and hull.regrets[place - 1] == regret:  # the same regret for less information
-        count = _take_out(hull, place - 1, count)
+        count = _remove_corner(hull, place - 1, count)
         place -= 1
     while place + 1 < count and hull.information[place + 1] <= information:
-        count = _take_out(hull, place + 1, count)
+        count = _remove_corner(hull, place + 1, count)
     if 0 < place < count - 1 and _is_below(hull, place - 1, place, place + 1):
-        return _take_out(hull, place, count)
+        return _remove_corner(hull, place, count)
     while place + 2 < count and _is_below(hull, place, place + 1, place + 2):
-        count = _take_out(hull, place + 1, count)
+        count = _remove_corner(hull, place + 1, count)
     while place >= 2 and _is_below(hull, place - 2, place - 1, place):
-        count = _take_out(hull, place - 1, count)
+        count = _remove_corner(hull, place - 1, count)
         place -= 1
     return count
 

@@ -39,7 +39,7 @@ def import_policies(module: str) -> list[str]:
         loaded = importlib.import_module(module.strip("."))
     except Exception as error:  # the user's code may raise anything
         raise ArgumentError(
-            "import", f"must be a module that can be imported, got {module!r} ({_said(error)})"
+            "import", f"must be a module that can be imported, got {module!r} ({_explained(error)})"
         ) from None
     found = [
         one
@@ -100,7 +100,7 @@ def _changed(entry: Entry, kind: str, n_arms: int, parameters: Mapping[str, Any]
     return replace(usual, **parameters)
 
 
-def _said(error: Exception) -> str:
+def _explained(error: Exception) -> str:
     """Return an error of a module, with the last of the module's lines that led to it."""
     if isinstance(error, ModuleNotFoundError):
         return str(error)

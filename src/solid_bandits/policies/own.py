@@ -141,7 +141,7 @@ def check_kernels(policy: str, kernels: Any, agent: Any, takes_context: bool) ->
             ) from None
 
 
-def what_it_means(value: Any, seen: frozenset[int] = frozenset()) -> Any:
+def fingerprint(value: Any, seen: frozenset[int] = frozenset()) -> Any:
     """Return a fingerprint of a kernel: its code and the values of the names in it, which numba compiles in.
 
     Copies of a kernel that came to this process at different times, as in workers, have equal fingerprints.
@@ -153,7 +153,7 @@ def what_it_means(value: Any, seen: frozenset[int] = frozenset()) -> Any:
         seen |= {id(function)}
         known = inspect.getclosurevars(function)
         names = sorted({**known.nonlocals, **known.globals}.items())
-        return function.__code__, tuple((name, what_it_means(one, seen)) for name, one in names)
+        return function.__code__, tuple((name, fingerprint(one, seen)) for name, one in names)
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, value.tobytes()
     if isinstance(value, bool | int | float | complex | str | bytes | tuple | np.generic | None):
@@ -199,10 +199,10 @@ def _reason(policy: str, agent: Any, kernels: Any) -> str | None:
             try:
                 dispatcher.compile(signature)
             except NumbaError as error:
-                return f"{policy}'s kernel {function.__name__} cannot be compiled: {_said(error, function)}"
+                return f"{policy}'s kernel {function.__name__} cannot be compiled: {_numba_complaint(error, function)}"
             result = dispatcher.overloads[signature].signature.return_type
             if name == "act" and not _is_choice(result):
-                place = _shown(function.__code__.co_filename, function.__code__.co_firstlineno)
+                place = _code_at(function.__code__.co_filename, function.__code__.co_firstlineno)
                 return (
                     f"{policy}'s kernel {function.__name__} must return an arm and whether it explored, such as "
                     f"`return arm, False`, got {result} ({place})"
@@ -216,7 +216,7 @@ def _is_choice(result: Any) -> bool:
     return pair and isinstance(result[0], types.Integer) and isinstance(result[1], types.Boolean)
 
 
-def _said(error: NumbaError, function: Any) -> str:
+def _numba_complaint(error: NumbaError, function: Any) -> str:
     """Return numba's complaint in one line, with the innermost line of the user's code that it is about."""
     text = _COLOUR.sub("", str(error))
     lines = [
@@ -234,14 +234,14 @@ def _said(error: NumbaError, function: Any) -> str:
         found.append((error.loc.filename, error.loc.line))  # type: ignore[attr-defined]
     found.append((function.__code__.co_filename, function.__code__.co_firstlineno))
     file, line = next((one for one in found if not _is_ours(one[0])), found[-1])
-    return f"{message} ({_shown(file, line)})"
+    return f"{message} ({_code_at(file, line)})"
 
 
 def _is_ours(file: str) -> bool:
     return any(Path(file).is_relative_to(place) for place in _OURS)
 
 
-def _shown(file: str, line: int) -> str:
+def _code_at(file: str, line: int) -> str:
     near = os.path.relpath(file) if Path(file).is_relative_to(Path.cwd()) else file
     text = linecache.getline(file, line).strip()
     return f"{near}, line {line}: {text}" if text else f"{near}, line {line}"

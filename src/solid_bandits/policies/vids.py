@@ -24,7 +24,7 @@ from solid_bandits.estimation.regression import (
 )
 from solid_bandits.policies.contract import register
 from solid_bandits.policies.facts import Facts
-from solid_bandits.policies.mixture import Hull, best_mixture, make_hull, put_in, write_mixture
+from solid_bandits.policies.mixture import Hull, best_mixture, insert_arm, make_hull, write_mixture
 from solid_bandits.policies.regression_policy import Change, RegressionPolicy
 
 
@@ -211,7 +211,7 @@ def weigh(agent: VIDSAgent, arms: Floats, available: Bools) -> tuple[int, int, f
         if available[arm]:
             regret = max(ideal - value(regression, arms[arm], work.mean), 0.0)
             information = information_of(regression, work.covariance, arms[arm])
-            corners = put_in(work.hull, corners, arm, regret, information)
+            corners = insert_arm(work.hull, corners, arm, regret, information)
     return best_mixture(work.hull, corners)
 
 

@@ -17,7 +17,7 @@ from solid_bandits.estimation.ridge import Regression, make_regression
 from solid_bandits.policies.contract import TablePolicy, register, write_certain
 from solid_bandits.policies.facts import Facts
 from solid_bandits.policies.identification import PastNorms, best_of_rows, is_identified, make_past_norms
-from solid_bandits.policies.mixture import Hull, best_mixture, make_hull, put_in, write_mixture
+from solid_bandits.policies.mixture import Hull, best_mixture, insert_arm, make_hull, write_mixture
 from solid_bandits.policies.thresholds import confidence_width, exploitation_threshold
 
 
@@ -148,7 +148,7 @@ def find_mixture(agent: AOIDSAgent, context: int, width: float) -> tuple[int, in
         work.information[arm] = 0.5 * total
     corners = 0
     for arm in range(n_arms):
-        corners = put_in(work.hull, corners, arm, top - means[context, arm], work.information[arm])
+        corners = insert_arm(work.hull, corners, arm, top - means[context, arm], work.information[arm])
     first, second, chance = best_mixture(work.hull, corners)
     return (first, second, chance) if first <= second else (second, first, 1.0 - chance)
 
