@@ -33,14 +33,14 @@ FILES = 1_024
 BEGUN = b"GET /health HTTP/1.1\r\nhost: here\r\n"
 CHUNKED = b"POST /health HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
 FLOODS = {
-    "lines of a head": (BEGUN, b"abcdefghijkl: " + b"x" * 50 + b"\r\n"),
-    "lines of four bytes": (BEGUN, b"a:\r\n"),
+    "header lines": (BEGUN, b"abcdefghijkl: " + b"x" * 50 + b"\r\n"),
+    "header lines of four bytes": (BEGUN, b"a:\r\n"),
     "one value": (BEGUN + b"a: ", b"x" * 64),
     "one name": (BEGUN, b"x" * 64),
     "one address": (b"GET /", b"x" * 64),
     "trailers": (CHUNKED + b"0\r\n", b"abcdefghijkl: " + b"x" * 50 + b"\r\n"),
     "one trailer": (CHUNKED + b"0\r\na: ", b"x" * 64),
-    "an extension of a chunk": (CHUNKED + b"1;", b"x" * 64),
+    "a chunk extension": (CHUNKED + b"1;", b"x" * 64),
     "blank lines": (b"", b"\r\n" * 32),
     "requests ahead of answers": (b"", b"GET /health HTTP/1.1\r\n\r\n"),
 }
