@@ -149,7 +149,7 @@ def test_the_quick_scale_takes_what_the_file_says(folder):
             'label = "TS"',
             'label = "SOLID"',
             32,
-            "other policies', got 'SOLID' again",
+            "other policies' labels, got 'SOLID' twice",
         ),
         (
             'label = "own"',

@@ -1,4 +1,4 @@
-"""A deadline for a whole call: a server that sends a byte now and then is never late by the timeouts of httpx."""
+"""A deadline for a whole call, since httpx's timeouts never fire for a server that sends a byte now and then."""
 
 import threading
 import time
@@ -11,14 +11,14 @@ import httpx
 
 
 class Deadline:
-    """When the call of this thread must have ended."""
+    """The time by which the call of this thread must end."""
 
     def __init__(self) -> None:
         self._of_thread = threading.local()
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Within, nothing is waited for longer than so many seconds from now."""
+        """Limit every wait inside the block to `seconds` from now."""
         self._of_thread.until = time.monotonic() + seconds
         try:
             yield
@@ -26,7 +26,7 @@ class Deadline:
             self._of_thread.until = None
 
     def least(self, timeout: float | None) -> float | None:
-        """Return the seconds that may be waited for one thing; a timeout where there are none left."""
+        """Return the seconds that may be waited for one operation; raise a timeout if none are left."""
         until = getattr(self._of_thread, "until", None)
         if until is None:
             return timeout
@@ -36,8 +36,10 @@ class Deadline:
         return left if timeout is None else min(left, timeout)
 
     def keep(self, client: httpx.Client) -> None:
-        """Let the connections of a client keep it. httpx has no place for that, so its private ones are used: without
-        them a call is only bounded by its timeouts, as all calls of httpx are.
+        """Make the connections of a client respect the deadline.
+
+        httpx has no place for that, so its private ones are used: without them a call is bounded only by httpx's
+        timeouts.
         """
         for transport in (client._transport, *client._mounts.values()):
             pool = getattr(transport, "_pool", None)

@@ -1,1 +1,1 @@
-"""A decision from the problem to the agent: settings, offers, random numbers, the loop, one decision at a time."""
+"""Decisions from the problem to the agent: settings, offers, random numbers, the loop, one decision at a time."""

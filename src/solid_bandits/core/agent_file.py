@@ -1,4 +1,4 @@
-"""An agent as one JSON file of plain numbers: which policy, in which setting, with what state, of which version."""
+"""An agent as one JSON file of plain numbers: its policy, its setting, its state, and its version."""
 
 import hashlib
 import os
@@ -17,34 +17,34 @@ from solid_bandits.policies.contract import Policy
 PathLike = str | os.PathLike[str]
 KIND = "solid-bandits agent"
 VERSION = 4
-"""The version of the format, raised when older states would be read wrongly."""
+"""Format version, increased when older states would be read wrongly."""
 LARGEST = 2**28
-"""Bytes of a file: as numbers in memory they take several times as much."""
+"""Largest size of a file in bytes; as numbers in memory it takes several times as much."""
 BANDIT_FILE = b'{"file": "solid-bandits bandit"'
-"""The first bytes of the file of a bandit."""
+"""First bytes of a bandit's file."""
 OWNER = ("policy", "setting", "contexts", "floor")
-"""The fields that a state belongs to."""
+"""Fields that a state belongs to."""
 
 
 class AgentFile(NamedTuple):
-    """The contents of the file."""
+    """Contents of the file."""
 
     policy: Policy
     setting: Setting
     contexts: Floats | None
-    """Features of the table, where the agent has one."""
+    """Features of the table, if the agent has one."""
     state: Any
     """Nested tables of numbers; in a copy of an agent in plain Python, the object itself."""
     floor: tuple[float, list[int]] | None = None
-    """The floor and the words of the random numbers that draw for it, where there is one."""
+    """The floor and the random numbers that draw for it, if there is one."""
 
 
 def write_agent(path: PathLike, content: AgentFile) -> None:
-    """Write the file, whole or not at all; a ValueError says why it cannot be written."""
+    """Write the file, completely or not at all; a ValueError says why it cannot be written."""
     target = path_of("path", path)
     try:
         state = encode(content.state)
-        if b"null" in state:  # what stands for numbers that are not finite
+        if b"null" in state:  # how JSON encodes numbers that are not finite
             raise ValueError("its state has numbers that are not finite")
         text = encode({**agent_to_plain(content), "state": Raw(state)}) + b"\n"
         if len(text) > LARGEST:
@@ -69,9 +69,9 @@ def agent_to_plain(content: AgentFile) -> Plain:
 
 
 def read_agent(path: PathLike, own: Policy | None = None) -> AgentFile:
-    """Read the file; a ValueError says what is wrong with it. The state is checked by who knows its policy.
+    """Read the file; a ValueError says what is wrong with it. The state is checked later, by its policy.
 
-    `own` is the policy that was saved where it is not one of this package.
+    `own` is the policy that was saved, if it is not one of this package.
     """
     source = path_of("path", path)
     name = repr(os.fspath(source))
@@ -104,7 +104,7 @@ class _Setting(Content):
 
 
 class _Saved(Content):
-    """The fields of the file."""
+    """Fields of the file."""
 
     file: str
     version: int
@@ -117,7 +117,7 @@ class _Saved(Content):
 
 
 def agent_from_plain(plain: Any, name: str, own: Policy | None = None) -> AgentFile:
-    """The content of plain data; a ValueError that begins with `name` says what is wrong with it."""
+    """Return the content of plain data; a ValueError that begins with `name` says what is wrong with it."""
     if not isinstance(plain, dict) or plain.get("file") != KIND:
         raise ValueError(f"{name} must be a file that Agent.save wrote")
     if plain.get("version") != VERSION:
@@ -150,17 +150,17 @@ def agent_from_plain(plain: Any, name: str, own: Policy | None = None) -> AgentF
 
 
 def _reason(error: Exception) -> str:
-    """Why a file is of no use, in one line, its name left to whoever says it."""
+    """Return why a file is unusable, in one line; the caller adds its name."""
     return error.strerror or first_line(error) if isinstance(error, OSError) else first_line(error)
 
 
 def _fingerprint(owner: Plain) -> str:
-    """A hash of policy, setting and table: a state is good for these alone."""
+    """Return a hash of policy, setting and table, which a state belongs to."""
     return hashlib.sha256(encode(owner, order="sorted")).hexdigest()[:16]
 
 
 def policy_from_plain(plain: Plain, own: Policy | None = None) -> Policy:
-    """The policy that a description names: `own`, or one of this package alone, so that a file cannot run code."""
+    """Return the policy that a description names: `own`, or one of this package, so that a file cannot run code."""
     if own is not None:
         return _own(plain, own)
     from solid_bandits.policies.catalogue import CLASSES  # which loads every policy
@@ -177,7 +177,7 @@ def policy_from_plain(plain: Plain, own: Policy | None = None) -> Policy:
 
 
 def _own(plain: Plain, policy: Policy) -> Policy:
-    """The policy that a user gave, if it is the one that the file describes."""
+    """Return the policy that a user gave; raise a ValueError unless it is the one that the file describes."""
     if not isinstance(policy, Policy):
         raise ValueError(f"policy must be the one that was saved, got {checks.short(policy)}")
     given = decode(encode(spelled(policy.describe())))

@@ -1,4 +1,4 @@
-"""The compiled functions of an agent: decide, learn, measure; around the kernels of any policy."""
+"""The compiled functions of an agent (decide, learn, measure) around the kernels of any policy."""
 
 import math
 from typing import Any
@@ -27,27 +27,28 @@ from solid_bandits.policies.state import arrays_of
 
 CHECKED = 0
 UNCHECKED = -1
-"""In the place of a context: the features are a caller's, not looked at yet."""
+"""Context number of an offer whose features come from a caller and are not checked yet."""
 REFUSED, NO_ARM, NOT_FILLED, NO_DISTRIBUTION = -1, -2, -3, -4
-"""Said in their place: the offer has to be looked at in Python, where errors have words; then, of policies of a user's
-own alone, the arm is not on offer, there are no probabilities to be mixed with a floor, they are none."""
+"""Result codes in place of an arm: the offer must be checked in Python, where errors have messages; and, only for
+users' policies, the arm is not on offer, no probabilities can be mixed with a floor, or they are not probabilities.
+"""
 SLACK = 1e-9
-"""By which probabilities may miss a sum of 1."""
+"""Tolerance on the sum of probabilities."""
 
 
 @jit
 def act(
     agent: Any, context: int, arms: Floats, available: Bools, out: Floats, floor: float, rng: Words
 ) -> tuple[int, bool]:
-    """The policy's decision, mixed with a floor ε; its probabilities are in `out`, NaN where they are not known.
+    """Return the policy's decision, mixed with a floor ε; its probabilities are in `out`, NaN if unknown.
 
     They are (1 - ε) p + ε / K for each of the K available arms: in a share ε of the decisions the policy's arm is
-    replaced by one drawn uniformly, an exploring round. The policy's own numbers are drawn as without it.
+    replaced by one drawn uniformly, an exploring round. The policy's own random numbers are drawn as without a floor.
     """
     for arm in range(out.shape[0]):
         out[arm] = np.nan
     arm, explored = contract.act(agent, context, arms, available, out)
-    if floor > 0.0 and 0 <= arm < out.shape[0] and available[arm]:  # a policy of a user's own may name any
+    if floor > 0.0 and 0 <= arm < out.shape[0] and available[arm]:  # a user's policy may return any
         each = floor / count_available(available)
         for other in range(out.shape[0]):
             if available[other]:
@@ -59,7 +60,7 @@ def act(
 
 @jit
 def is_sound(numbers: Floats) -> bool:
-    """Whether these are finite and of a size that can be squared and summed up; few that are not are sound as well."""
+    """Return whether these are finite and small enough to be squared and summed; very few valid arrays fail this."""
     total = 0.0
     for index in range(numbers.shape[0]):
         total += numbers[index] * numbers[index]
@@ -68,13 +69,13 @@ def is_sound(numbers: Floats) -> bool:
 
 @jit
 def names_block(number: float, blocks: int) -> bool:
-    """Whether this is the number of a block, where features begin with one."""
+    """Return whether this is a valid block number, if features begin with one."""
     return blocks == 0 or (0.0 <= number < blocks and number == math.floor(number))
 
 
 @jit
 def is_sharing(probabilities: Floats, available: Bools) -> bool:
-    """Whether these are probabilities of the available arms."""
+    """Return whether these are probabilities of the available arms."""
     total = 0.0
     for arm in range(probabilities.shape[0]):
         share = probabilities[arm]
@@ -86,7 +87,7 @@ def is_sharing(probabilities: Floats, available: Bools) -> bool:
 
 @jit
 def verdict(arm: Any, explored: bool, out: Floats, available: Bools, floor: float, own: bool) -> int:
-    """What is said of a decision: bits, or what is wrong with it."""
+    """Return the description of a decision as bits, or the code of what is wrong with it."""
     if not (0 <= arm < out.shape[0] and available[arm]):
         return NO_ARM
     said = EXPLORED if explored else 0
@@ -101,15 +102,15 @@ def verdict(arm: Any, explored: bool, out: Floats, available: Bools, floor: floa
 def decide(
     kind: Any, address: int, context: int, arms: Floats, available: Bools, kept: Floats
 ) -> tuple[int, int]:
-    """One decision of the agent that is held: the arm, and what is said of it.
+    """Make one decision of the held agent; return the arm, and the decision's bits or error code.
 
     Args:
-        kind: the type of what holds it.
-        address: where.
-        context: of the agent's table, where it plans over one; 0 elsewhere, or `UNCHECKED`.
+        kind: the type of the holder.
+        address: the address of the holder.
+        context: context of the agent's table, if it plans over one; 0 elsewhere, or `UNCHECKED`.
         arms: features of the arms on offer.
-        available: which of them may be pulled; of length 0, all.
-        kept: is given the probabilities of all arms and the features of the chosen one.
+        available: mask of the arms that may be pulled; empty for all.
+        kept: filled with the probabilities of all arms and the features of the chosen one.
     """
     held: Any = parts_at(kind, address)  # type: ignore[call-arg]
     count = arms.shape[0]
@@ -150,25 +151,25 @@ def decide_many(
     places: Ints,
     said: Ints,
 ) -> int:
-    """Decide many offers under one regression: its clock, and so its evidence, is that of the first for all of them.
+    """Decide many offers under one regression, whose clock and evidence are those of the first offer for all of them.
 
-    What else the policy carries, its random numbers above all, goes on from offer to offer.
+    The rest of what the policy carries, above all its random numbers, advances from offer to offer.
 
     Args:
-        kind: the type of what holds the agent.
-        address: where, for the first offer.
-        calm_address: where the same agent is held with evidence that does not fade, for the others.
-        step: t of its regression, or a number that nobody reads.
+        kind: the type of the agent's holder.
+        address: its address, for the first offer.
+        calm_address: address of the same agent with evidence that does not fade, for the other offers.
+        step: t of its regression, or an unused number.
         rows: features of the arms of all offers, one after the other, checked.
-        starts: where each begins, and the end of the last.
-        available: which arms may be pulled; of length 0, all.
-        shares: is given the probabilities.
-        chosen: is given the features of the chosen arms.
-        places: is given the arms, counted within their offers.
-        said: is given what is said of each decision.
+        starts: start of each offer, and the end of the last.
+        available: mask of the arms that may be pulled; empty for all.
+        shares: filled with the probabilities.
+        chosen: filled with the features of the chosen arms.
+        places: filled with the arms, counted within their offers.
+        said: filled with the bits or error code of each decision.
 
     Returns:
-        The number of offers, or of the first one whose decision is wrong.
+        The number of offers, or the index of the first one whose decision is wrong.
     """
     held: Any = parts_at(kind, address)  # type: ignore[call-arg]
     calm: Any = parts_at(kind, calm_address)
@@ -194,14 +195,14 @@ def decide_many(
 
 @jit_apart
 def let_pass(regression: Any, arms: Floats, available: Bools, times: int) -> None:
-    """Let so many decisions pass: evidence fades."""
+    """Let `times` decisions pass, so that evidence fades."""
     for _ in range(times):
         observe_offer(regression, arms, available)
 
 
 @jit_apart
 def learn_many(kind: Any, address: int, features: Floats, rewards: Floats, age: int, younger: int) -> None:
-    """Take in the rewards of decisions one after the other, the first of this age, each next one younger by so much."""
+    """Learn the rewards of decisions in order; the first has this age, and each next one is younger by `younger`."""
     held: Any = parts_at(kind, address)  # type: ignore[call-arg]
     for row in range(rewards.shape[0]):
         contract.update(held.agent, 0, 0, features[row], rewards[row], age - row * younger)
@@ -218,9 +219,9 @@ def survey(
     floor: float,
     rng: Words,
 ) -> None:
-    """Write the probabilities of each row's arms, the first `counts` of its places, each as if it were the next.
+    """Write the probabilities of each row's arms, the first `counts` entries, each as if it were the next decision.
 
-    `before` is a copy of the state, which each row leaves as it was.
+    `before` is a copy of the state, which each row leaves unchanged.
     """
     for row in range(arms.shape[0]):
         count = counts[row]
@@ -255,7 +256,7 @@ def _compiled_restore(state: Any, before: Any) -> Any:
 
 @jit_apart
 def measure(regression: Any, rows: Floats, theta: Floats, means: Floats, sq_norms: Floats) -> float:
-    """Write θ-hat, and mean reward and ‖φ‖²_{V^-1} of each row, which is used up; return σ or its estimate."""
+    """Write θ-hat, and mean reward and ‖φ‖²_{V^-1} of each row, which is overwritten; return σ or its estimate."""
     write_theta(regression, theta)
     for row in range(rows.shape[0]):
         means[row] = predict_reward(regression, rows[row])
@@ -267,8 +268,9 @@ def measure(regression: Any, rows: Floats, theta: Floats, means: Floats, sq_norm
 def learn(
     kind: Any, address: int, context: int, arm: int, kept: Floats, count: int, reward: float, age: int
 ) -> bool:
-    """Take in a reward; features are in `kept` after `count` other numbers. False where they, or the reward, have to be
-    looked at in Python, where errors have words.
+    """Learn a reward; features are in `kept` after `count` other numbers.
+
+    Returns False if they, or the reward, must be checked in Python, where errors have messages.
     """
     held: Any = parts_at(kind, address)  # type: ignore[call-arg]
     features = kept[count:]

@@ -1,4 +1,4 @@
-"""A policy that is compiled and at work: each call is one crossing into compiled code, one thread at a time."""
+"""A compiled policy at work: each call crosses into compiled code once, one thread at a time."""
 
 import copy
 import threading
@@ -32,7 +32,7 @@ from solid_bandits.policies.regression_policy import RegressionPolicy
 from solid_bandits.policies.state import arrays_of
 
 MANY = 256
-"""Arms that an offer may have before more room is made for its mask."""
+"""Number of arms that an offer may have before the mask's memory is enlarged."""
 
 
 def python_of(kernel: Any) -> Any:
@@ -43,19 +43,19 @@ def python_of(kernel: Any) -> Any:
 def _calm(agent: Any) -> Any:
     regression = agent.state.regression
     if "kept" not in getattr(getattr(regression, "params", None), "_fields", ()):
-        return agent  # a regression of a user's own, which fades in another way
+        return agent  # a user's regression, which fades in its own way
     params = regression.params._replace(kept=1.0)
     return agent._replace(state=agent.state._replace(regression=regression._replace(params=params)))
 
 
 class AtWork:
-    """What an agent is made of.
+    """Parts of a working agent.
 
     Args:
         policy: its parameters.
-        setting: what it may know.
-        table: of a finite problem, where there is one.
-        seed: of the policy's own random numbers.
+        setting: the setting of the policy.
+        table: table of a finite problem, if there is one.
+        seed: seed of the policy's own random numbers.
         floor: ε, the share of decisions whose arm is drawn uniformly.
     """
 
@@ -73,17 +73,17 @@ class AtWork:
         self._takes_context = kernels(type(self._compiled)).takes_context
         self._is_own = type(policy).__module__.split(".")[0] != __name__.split(".")[0]
         self.fades = isinstance(policy, RegressionPolicy) and policy.half_life is not None
-        """Whether evidence fades: decisions then have numbers."""
+        """Whether evidence fades, in which case decisions are numbered."""
         self._is_plain = DISABLE_JIT or isinstance(self._compiled, PlainAgent)
         self._calm = _calm(self._compiled) if self.fades else self._compiled
-        """The same, with the same arrays, but its evidence does not fade: for the further decisions of a batch."""
+        """The same agent with the same arrays, but without fading evidence, for the further decisions of a batch."""
         self._many: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._hand_over()
 
     def _hand_over(self) -> None:
         self._kind: Any = None
-        if self._is_plain:  # nothing to hand over, nothing to compile
+        if self._is_plain:  # nothing to hand over or to compile
             self._address: Any = None
             self._decide: Any = self._decide_plainly
             self._learn: Any = self._learn_plainly
@@ -93,7 +93,7 @@ class AtWork:
             compiling(self.policy, self._compiled, lambda: kernels(type(self._compiled))),
         ):
             self._hold(MANY)
-            # Compiled for these types once, so that no call has to find out what it was given.
+            # Compiled once for these types, so that no call has to determine the types of its arguments.
             held = types.TypeRef(typeof(self._held))  # type: ignore[no-untyped-call]
             floats, index = types.float64[::1], types.int64
             offer = (held, index, index, types.float64[:, ::1], types.boolean[::1], floats)
@@ -102,7 +102,7 @@ class AtWork:
             self._learn = agent_kernels.learn.compile(outcome)  # type: ignore[attr-defined]
 
     def change(self, how: Callable[..., tuple[Setting, Any]], **arguments: Any) -> None:
-        """Grow, or move to other coordinates, as one of `policies.growth` does."""
+        """Grow, or change coordinates, by a function of `policies.growth`."""
         with self._lock:
             self._setting, self._compiled = how(self.policy, self._setting, self._compiled, **arguments)
             self._dim = self._setting.dim
@@ -113,7 +113,9 @@ class AtWork:
         return Parts(agent, self._dim, self._setting.blocks, self._floor, self._floor_rng, self._is_own, mask)
 
     def _hold(self, arms: int) -> None:
-        """Hand over to compiled code, with room for offers of so many arms; what was handed over before is gone."""
+        """Hand the agent over to compiled code, with room for offers of `arms` arms; replaces what was handed over
+        before.
+        """
         parts = self._parts(self._compiled, arms)
         self._held: Any = compiled_for(hold, parts)(parts)
         address = compiled_for(address_of, self._held)
@@ -127,7 +129,7 @@ class AtWork:
     def _decide_plainly(
         self, kind: None, address: None, context: int, arms: Floats, available: Bools, kept: Floats
     ) -> tuple[int, int]:
-        """The same as `agent_kernels.decide`, of an offer that was checked, where nothing is compiled."""
+        """Decide a checked offer as `agent_kernels.decide` does, if nothing is compiled."""
         out, floor = kept[: len(arms)], self._floor
         act, verdict = python_of(agent_kernels.act), python_of(agent_kernels.verdict)
         arm, explored = act(self._compiled, context, arms, available, out, floor, self._floor_rng)
@@ -147,17 +149,18 @@ class AtWork:
         reward: float,
         age: int,
     ) -> bool:
-        """The same as `agent_kernels.learn`, of an outcome that was checked."""
+        """Learn a checked outcome as `agent_kernels.learn` does."""
         contract.update(self._compiled, context, arm, kept[count:], reward, age)
         return True
 
     def _drawn_many(
         self, rows: Floats, starts: Ints, available: Bools
     ) -> tuple[Floats, Floats, Ints, Ints, int | None]:
-        """Let the policy decide offers that were checked, under one regression; whoever calls holds the lock.
+        """Let the policy decide checked offers under one regression; the caller must hold the lock.
 
         Returns:
-            Probabilities, features and places of the arms, what is said of them, and the number of the first decision.
+            Returns probabilities, features and indices of the arms, the decisions' bits, and the number of the first
+            decision.
         """
         offers, counts = len(starts) - 1, np.diff(starts)
         shares, chosen = np.empty(len(rows)), np.empty((offers, self._dim))
@@ -165,7 +168,7 @@ class AtWork:
         regression = getattr(getattr(self._compiled, "state", None), "regression", None)
         step = getattr(regression, "step", None)
         if not (isinstance(step, np.ndarray) and step.shape == () and step.dtype == np.int64):
-            step = np.zeros((), dtype=np.int64)  # nobody reads it
+            step = np.zeros((), dtype=np.int64)  # unused
         before = int(step)
         if self._is_plain:
             done = self._draw_plainly(step, rows, starts, available, shares, chosen, places, said)
@@ -189,7 +192,7 @@ class AtWork:
         self, step: Any, rows: Floats, starts: Ints, available: Bools, shares: Floats, chosen: Floats, places: Ints,
         said: Ints,
     ) -> int:  # fmt: skip
-        """The same as `agent_kernels.decide_many` where nothing is compiled."""
+        """Decide checked offers as `agent_kernels.decide_many` does, if nothing is compiled."""
         agent = self._compiled
         for offer, (first, end) in enumerate(pairwise(starts.tolist())):
             if offer:
@@ -206,7 +209,7 @@ class AtWork:
         return len(places)
 
     def _compiled_many(self, name: str) -> Any:
-        """The function of many decisions, or of many rewards, compiled for this agent when it is first asked for."""
+        """Return the function for many decisions, or many rewards, compiled for this agent at first use."""
         if name not in self._many:
             held = types.TypeRef(typeof(self._held))  # type: ignore[no-untyped-call]
             index, floats, table = types.int64, types.float64[::1], types.float64[:, ::1]
@@ -234,9 +237,7 @@ class AtWork:
         return self._many[name]
 
     def _learn_all(self, features: Floats, rewards: Floats, number: int | None) -> None:
-        """Learn from many rewards, which were checked, of decisions counted from a number; whoever calls holds the
-        lock.
-        """
+        """Learn many checked rewards of decisions counted from a number; the caller must hold the lock."""
         age = self._made() - number if self.fades and number is not None else 0
         younger = int(self.fades and number is not None)
         if self._is_plain:
@@ -246,7 +247,7 @@ class AtWork:
             self._compiled_many("learn_many")(self._kind, self._address, features, rewards, age, younger)
 
     def _drawn(self, place: int, arms: Floats, mask: Bools) -> Decision:
-        """Let the policy act; whoever calls holds the lock."""
+        """Let the policy act; the caller must hold the lock."""
         count = arms.shape[0]
         if not self._is_plain and count > self._most:
             self._hold(2 * count)
@@ -257,7 +258,7 @@ class AtWork:
         return made(int(arm), said, kept, count)
 
     def _wrong(self, arm: int, said: int, probabilities: Floats) -> OwnPolicyError:
-        """What is wrong with a decision of a policy of a user's own."""
+        """Return the error for a wrong decision of a user's policy."""
         name = f"{self.policy.name}'s kernel act must"
         if said == NO_ARM:
             return OwnPolicyError(
@@ -271,12 +272,12 @@ class AtWork:
         )
 
     def _made(self) -> int:
-        """How many decisions were made, where the policy keeps a regression."""
+        """Return the number of decisions made, if the policy keeps a regression."""
         return int(self._compiled.state.regression.step.item())
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Within, whoever holds the lock may let the policy act; afterwards it is what it was."""
+        """Restore the policy's state after the block; inside, the holder of the lock may let the policy act."""
         if isinstance(self._compiled, PlainAgent):
             player = self._compiled.player
             self._compiled.player = copy.deepcopy(player)
@@ -303,17 +304,17 @@ class AtWork:
             checks.integer("decision.number", number, least=1, most=max(self._made(), 1))
 
     def _arms(self, features: ArrayLike | None) -> Floats:
-        """The features of the arms on offer, checked."""
+        """Return the features of the arms on offer, checked."""
         arms = as_arms(features, self._dim)
         if self._setting.blocks:
             check_blocks("features", arms, self._setting.blocks)
         return arms
 
     def predict(self, features: ArrayLike) -> tuple[Floats, Floats]:
-        """Mean reward of each row of `features`, shape (arms, dim), and its standard deviation σ ‖φ‖_{V^-1}.
+        """Return the mean reward of each row of `features`, shape (arms, dim), and its standard deviation σ ‖φ‖_{V^-1}.
 
-        If σ is unknown, its estimate takes its place. If the first arms set the ridge, as in RandUCB, the deviation
-        is infinite before they are seen.
+        If σ is unknown, its estimate is used. If the first arms set the ridge, as in RandUCB, the deviation is infinite
+        before they are seen.
         """
         rows = np.array(self._arms(features))
         theta, means, norms = (
@@ -322,7 +323,7 @@ class AtWork:
             np.zeros(rows.shape[0]),
         )
         deviation = self._measure(rows.copy(), theta, means, norms)
-        if predicts_linearly(self._compiled.state.regression):  # all at once
+        if predicts_linearly(self._compiled.state.regression):  # vectorised
             means = rows @ theta
         unset = np.isnan(norms)  # 0/0 before there is a ridge
         norms[unset] = np.where(rows[unset].any(axis=1), np.inf, 0.0)
@@ -346,7 +347,7 @@ class AtWork:
         return theta.reshape(-1, self._setting.width) if self._setting.blocks else theta
 
     def _measure(self, rows: Floats, theta: Floats, means: Floats, norms: Floats) -> float:
-        """Write θ-hat, and mean reward and squared norm of each row, which is used up; σ or its estimate."""
+        """Write θ-hat, and mean reward and squared norm of each row, which is overwritten; return σ or its estimate."""
         regression = getattr(self._compiled.state, "regression", None)
         if regression is None:
             raise ValueError(f"{self.policy.name} keeps no linear estimate, so it has none to show")

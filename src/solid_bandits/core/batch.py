@@ -11,9 +11,9 @@ from solid_bandits.core.decision import EXPLORED, KNOWN, Decision, made
 
 
 class Batch:
-    """What `Agent.decide_many` returns: as many decisions as there were offers, in their order.
+    """Result of `Agent.decide_many`: one decision per offer, in order.
 
-    `batch[i]` is one of them, `len(batch)` says how many there are. Arrays are read-only.
+    `batch[i]` is one of them, and `len(batch)` is their number. Arrays are read-only.
 
     Example:
         >>> import numpy as np
@@ -33,16 +33,16 @@ class Batch:
         self.places = places
         """The chosen arms, each counted from 0 within its offer, shape (offers,)."""
         self.features = features
-        """Of the chosen arms, shape (offers, dim)."""
+        """Features of the chosen arms, shape (offers, dim)."""
         self.number = number
-        """Which decision of the agent the first one was, counted from 1, where evidence fades; the others follow."""
+        """Number of the first decision among those of the agent, from 1, if evidence fades; the others follow."""
         self._shares = shares
         self._said = said
         self._starts = starts
 
     @property
     def counts(self) -> Ints:
-        """How many arms each offer had, shape (offers,)."""
+        """Number of arms in each offer, shape (offers,)."""
         counts: Ints = np.diff(self._starts)
         return counts
 
@@ -54,8 +54,9 @@ class Batch:
 
     @property
     def probabilities(self) -> Floats | None:
-        """Of all arms on offer, shape (offers, arms), 0 after the last arm of an offer that had fewer; None where
-        `Agent(..., probabilities=True)` was needed and not given.
+        """Probabilities of all arms on offer, shape (offers, arms), 0 beyond the arms of an offer; None if unknown.
+
+        They are known with `Agent(..., probabilities=True)`, and without it for most policies.
         """
         if not (self._said & KNOWN).all():
             return None
@@ -70,7 +71,7 @@ class Batch:
 
     @property
     def probability(self) -> Floats | None:
-        """Of the chosen arms, shape (offers,); None where `probabilities` are not known."""
+        """Probabilities of the chosen arms, shape (offers,); None if `probabilities` are unknown."""
         if not (self._said & KNOWN).all():
             return None
         found: Floats = self._shares[self._starts[:-1] + self.places]

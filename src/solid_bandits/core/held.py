@@ -1,6 +1,6 @@
-"""An agent handed to compiled code once and for all: held in one place, found again by an address and a type.
+"""An agent handed over to compiled code once: held in one place, and found by an address and a type.
 
-To hand over a tuple of some twenty arrays takes microseconds, several times what a decision takes; an address takes one
+Passing a tuple of some twenty arrays takes microseconds, several times as long as a decision; an address takes one
 number. The arrays are the agent's own, not copies.
 """
 
@@ -20,42 +20,42 @@ from solid_bandits._internal.types import Bools, Words
 
 @structref.register
 class HeldType(types.StructRef):
-    """To compiled code, an agent held in one place."""
+    """Numba's type of an agent held in one place."""
 
     @property
     def key(self) -> Any:
-        """What tells it from others: by its words, as numba would, two classes of the same name would be one."""
+        """Key that distinguishes it from others; by numba's usual key, two classes of the same name would be equal."""
         return tuple(self.field_dict.items())
 
 
 class Held(structref.StructRefProxy):
-    """What keeps the parts; they may be read by their address as long as it lives."""
+    """Owner of the parts, which may be read by their address as long as it lives."""
 
 
 structref.define_proxy(Held, HeldType, ["parts"])
 
 
 class Parts(NamedTuple):
-    """What is held."""
+    """The parts that are held."""
 
     agent: Any
     """The policy at work."""
     dim: int
-    """The length of features."""
+    """Length of features."""
     blocks: int
-    """How many block numbers there are, with which features begin; 0 where they begin with a feature."""
+    """Number of block numbers with which features may begin; 0 if they begin with a feature."""
     floor: float
     rng: Words
-    """Of the floor."""
+    """Random numbers of the floor."""
     own: bool
     """Whether the policy is a user's own."""
     mask: Bools
-    """Scratch, for which arms may be pulled."""
+    """Scratch for the mask of available arms."""
 
 
 @jit_allocating
 def hold(parts: Parts) -> Any:
-    """The parts, held in one place."""
+    """Return the parts, held in one place."""
     return Held(parts)
 
 
@@ -71,15 +71,16 @@ def _address(context: Any, held: Any) -> Any:
 
 @jit_allocating
 def address_of(held: Any) -> int:
-    """Where the parts are, as long as they are held."""
+    """Return the address of the parts, valid as long as they are held."""
     return _address(held)
 
 
 @intrinsic
 def parts_at(context: Any, kind: Any, address: Any) -> Any:
-    """The parts, by the type of what holds them and its address. They are borrowed: reading them through the
-    `Held` itself would count a reference to each of their arrays, two locked instructions for each of some twenty,
-    twice what a decision takes.
+    """Return the parts, given the holder's type and address.
+
+    They are borrowed: reading them through the `Held` itself would count a reference to each of their arrays, two
+    locked instructions for each of some twenty, which takes twice as long as a decision.
     """
     struct = kind.instance_type
 
@@ -88,7 +89,7 @@ def parts_at(context: Any, kind: Any, address: Any) -> Any:
         kept = context.data_model_manager[content].get_value_type().as_pointer()
         place = builder.inttoptr(arguments[1], kept)
         parts = create_struct_proxy(content)(context, builder, ref=place).parts
-        # Where the caller is compiled with counts of references, it will take back the one that this gives.
+        # A caller compiled with reference counts will release the reference that this adds.
         return impl_ret_borrowed(context, builder, struct.field_dict["parts"], parts)
 
     return struct.field_dict["parts"](kind, address), generate

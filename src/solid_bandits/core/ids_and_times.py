@@ -1,4 +1,4 @@
-"""What ids, names and times of decisions may be: in calls, in stores and in logs."""
+"""Limits of ids, names and times of decisions, in calls, in stores and in logs."""
 
 from datetime import UTC, datetime
 from typing import Any, TypeGuard
@@ -6,19 +6,19 @@ from typing import Any, TypeGuard
 from solid_bandits._internal import checks
 
 FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
-"""The years 1 to 9999 in microseconds since 1970: what a datetime can hold, and so what a log can say."""
+"""The years 1 to 9999 in microseconds since 1970: the range of a datetime, and so of a log."""
 LONGEST_ID = 200
-"""Characters of an id or of an arm's name."""
+"""Largest number of characters of an id or of an arm's name."""
 NAME = f"text of 1 to {LONGEST_ID} printable characters"
 
 
 def is_name(value: Any) -> TypeGuard[str]:
-    """Whether this is a text that every file and log can hold; printable characters are never unpaired surrogates."""
+    """Return whether this is text that every file and log can hold; unpaired surrogates are not printable."""
     return isinstance(value, str) and 0 < len(value) <= LONGEST_ID and value.isprintable()
 
 
 def microseconds(name: str, value: datetime | float) -> int:
-    """A time, as an aware datetime or Unix seconds, in microseconds since 1970."""
+    """Return a time, as an aware datetime or Unix seconds, in microseconds since 1970."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError(f"{name} must have a time zone, such as datetime.now(UTC), got {value!r}")

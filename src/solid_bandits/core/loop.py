@@ -16,31 +16,31 @@ from solid_bandits.policies.plain import PlainAgent
 
 
 class Truth(NamedTuple):
-    """What the loop knows and a policy does not."""
+    """Data that the loop knows and a policy does not."""
 
     features: Floats
     means: Floats
     gaps: Floats
     context_edges: Floats
-    """ρ summed up to each context."""
+    """Cumulative ρ."""
     noise_std: float
     available: Bools
-    """All arms, always."""
+    """Mask of the available arms: all, always."""
 
 
 class Trace(NamedTuple):
-    """What one run records, at each checkpoint."""
+    """Record of one run at each checkpoint."""
 
     steps: Ints
     regret: Floats
     explored: Ints
-    pulls: Ints = np.zeros((0, 0), dtype=np.int64)  # never written to: where it is empty nothing is counted
-    """(contexts, arms): how often each arm has been pulled so far, where that is asked for."""
+    pulls: Ints = np.zeros((0, 0), dtype=np.int64)  # never written to: if empty, nothing is counted
+    """(contexts, arms): number of pulls of each arm so far, if requested."""
 
 
 @jit
 def draw_round(context_edges: Floats, noise_std: float, environment: Words) -> tuple[int, float]:
-    """The context and the noise of one step: two draws, whatever the policy does."""
+    """Return the context and the noise of one step: two draws, whatever the policy does."""
     point = uniform(environment)
     noise = noise_std * normal(environment)
     context, last = 0, context_edges.shape[0] - 1
@@ -55,8 +55,8 @@ def _loop(
 ) -> tuple[int, int]:
     """Play from checkpoint `first` - 1 (the start, if 0) to checkpoint `last` - 1.
 
-    One context and one noise are drawn per step, whatever the policy does. Returns the step at which the policy named
-    an arm that is none, and that arm; (0, 0) if it never did.
+    One context and one noise are drawn per step, whatever the policy does. Returns the step at which the policy chose
+    an arm that does not exist, and that arm; (0, 0) if it never did.
     """
     step = trace.steps[first - 1] if first > 0 else 0
     regret = trace.regret[first - 1] if first > 0 else 0.0
@@ -82,7 +82,7 @@ def _loop(
 
 
 def _advance(policy: Policy, run: tuple[CompiledAgent, Truth, Trace, Words], first: int, last: int) -> None:
-    """The loop, compiled; the same text run by Python for a policy in plain Python."""
+    """Run the loop, compiled, or as Python for a policy in plain Python."""
     agent, truth, _, _ = run
     with compiling(policy, agent, lambda: kernels(type(agent))):
         if isinstance(agent, PlainAgent):
@@ -95,14 +95,14 @@ def _advance(policy: Policy, run: tuple[CompiledAgent, Truth, Trace, Words], fir
 
 
 def refuse_arm(policy: Policy, arm: int, step: int, n_arms: int) -> None:
-    """Raise the error of a policy that named an arm that is none."""
+    """Raise the error for a policy that chose an arm that does not exist."""
     raise OwnPolicyError(
         f"{policy.name}'s kernel act must return an arm from 0 to {n_arms - 1}, got {arm} at step {step}"
     )
 
 
 def checkpoints(horizon: int, count: int = 200) -> Ints:
-    """At most `count` steps from 1 to `horizon`, half of them evenly spaced in time and half in log time."""
+    """Return at most `count` steps from 1 to `horizon`, half of them evenly spaced in time and half in log time."""
     even = np.linspace(1, horizon, count // 2)
     log = np.geomspace(1, horizon, count - count // 2)
     steps: Ints = np.unique(np.concatenate([even, log, [horizon]]).round().astype(np.int64))
@@ -112,7 +112,7 @@ def checkpoints(horizon: int, count: int = 200) -> Ints:
 def play(
     problem: Problem, policy: Policy, horizon: int, seed: int, run: int, steps: Ints, tell_noise: bool = True
 ) -> Trace:
-    """Run number `run` of a policy: its contexts and noise depend on seed and run only, not on the policy."""
+    """Play run number `run` of a policy; its contexts and noise depend on seed and run only, not on the policy."""
     begun = _begin(problem, policy, horizon, seed, run, steps, tell_noise)
     _advance(policy, begun, 0, len(steps))
     return begun[2]
@@ -129,7 +129,7 @@ def play_recorded(
     pulls: bool = False,
     tell_noise: bool = True,
 ) -> tuple[Trace, list[Plain]]:
-    """The same run, with what there is to record at each checkpoint: the policy's diagnostics, the pulls so far."""
+    """Play the same run, recording the policy's diagnostics and the pulls at each checkpoint."""
     agent, truth, trace, environment = _begin(problem, policy, horizon, seed, run, steps, tell_noise)
     if pulls:
         trace = trace._replace(pulls=np.zeros(problem.gaps.shape, dtype=np.int64))
@@ -156,7 +156,7 @@ def _begin(
 def start_run(
     problem: Problem, policy: Policy, horizon: int, seed: int, run: int, tell_noise: bool
 ) -> tuple[CompiledAgent, Words]:
-    """The agent of a run, and the words that it draws from; problems that do not fit together are refused."""
+    """Return the agent of a run and its random numbers; raise an error for inconsistent problems."""
     if not isinstance(problem, Problem):  # a function from runs to problems may return anything
         raise ValueError(f"problem must be a Problem in every run, got {short(problem)} in run {run}")
     setting, table = problem.setting(horizon, tell_noise), problem.table
@@ -166,7 +166,7 @@ def start_run(
 
 
 def make_truth(problem: Problem) -> Truth:
-    """What the loop knows of a problem, whose mean rewards must lie in the stated range."""
+    """Return the loop's data of a problem, whose mean rewards must lie in the stated range."""
     largest = float(np.abs(problem.means).max())
     if largest > LARGEST_REWARD:
         raise ValueError(
@@ -185,7 +185,7 @@ def make_truth(problem: Problem) -> Truth:
 
 
 def _check_shapes(problem: Problem, setting: Setting, table: Table) -> None:
-    """Refuse arrays that do not fit each other, reshaped in place or a subclass's own: the loop relies on them."""
+    """Raise an error for inconsistent arrays, reshaped in place or from a subclass, since the loop relies on them."""
     n_contexts, n_arms, dim = problem.features.shape
     found = {
         "theta": (problem.theta.shape, (dim,)),

@@ -1,4 +1,4 @@
-"""The finite contextual linear bandit problem of Section 2, validated once, at the door."""
+"""The finite contextual linear bandit problem of Section 2, validated once, on construction."""
 
 import hashlib
 import math
@@ -16,14 +16,14 @@ from solid_bandits._internal.types import Floats, Ints
 from solid_bandits.core.setting import Setting, Table, check_features, make_setting, make_table
 
 MOST_NUMBERS = 2**27
-"""Of the features of a problem: they take 1 GiB."""
+"""Largest number of entries in the features of a problem: they take 1 GiB."""
 
 _LARGEST_ARRAYS = files.LARGEST_FILE - 2**16
-"""Bytes of the arrays in a file, whose headers take some too."""
+"""Largest number of bytes of the arrays in a file; their headers take some more."""
 
 
 def check_size(n_contexts: int, n_arms: int, dim: int) -> None:
-    """Raise an error that names the largest of them if features of this size are too many, before they are drawn."""
+    """Raise an error naming the largest dimension if features of this size are too many, before they are drawn."""
     sizes = {"n_contexts": n_contexts, "n_arms": n_arms, "dim": dim}
     if math.prod(sizes.values()) > MOST_NUMBERS:
         largest = max(sizes, key=lambda name: sizes[name])
@@ -44,7 +44,7 @@ class Problem:
         theta: θ*, shape (dim,).
         context_probs: ρ, shape (contexts,), each > 0; uniform if None.
         noise_std: σ > 0.
-        theta_bound: B >= ‖θ*‖, what a policy may assume; ‖θ*‖ itself if None. Declared, it also restricts the
+        theta_bound: B >= ‖θ*‖, which a policy may assume; ‖θ*‖ if None. If declared, it also restricts the
             alternatives of the lower bound to ‖θ'‖ <= B.
 
     Example:
@@ -85,7 +85,7 @@ class Problem:
             sizes = np.array([np.abs(table @ parameter).max(), np.linalg.norm(parameter)])
         if not np.isfinite(sizes).all():
             raise ValueError("theta and features are too large: their products overflow; give smaller units")
-        store = object.__setattr__  # the one moment at which the frozen fields are written
+        store = object.__setattr__  # the only place where the frozen fields are written
         store(self, "features", table)
         store(self, "theta", parameter)
         store(self, "context_probs", _probabilities(context_probs, table.shape[0]))
@@ -114,7 +114,7 @@ class Problem:
 
     @cached_property
     def optimal_arms(self) -> Ints:
-        """a*(x) = argmax_a μ(x, a), shape (contexts,); the first one where several tie."""
+        """a*(x) = argmax_a μ(x, a), shape (contexts,); the first one in a tie."""
         result: Ints = np.argmax(self.means, axis=1).astype(np.int64)
         result.flags.writeable = False
         return result
@@ -136,7 +136,7 @@ class Problem:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of every number in the problem: equal for equal problems, whatever built them."""
+        """Return a hash of every number in the problem: equal for equal problems, whatever built them."""
         digest = hashlib.sha256()
         for part in (self.features, self.theta, self.context_probs):
             digest.update(repr(part.shape).encode())
@@ -145,7 +145,9 @@ class Problem:
         return digest.hexdigest()[:16]
 
     def setting(self, horizon: int | None = None, tell_noise: bool = True) -> Setting:
-        """What a policy may know of this problem: no θ*, no ρ; the horizon where it is known, σ if it is told."""
+        """Return what a policy may know of this problem: neither θ* nor ρ; the horizon if known, and σ if it is
+        told.
+        """
         return make_setting(self.dim, self.noise_std if tell_noise else None, self.B or None, horizon)
 
     @cached_property
@@ -205,7 +207,7 @@ class Problem:
         return cls(**fields)
 
     def __reduce__(self) -> tuple[Callable[..., "Problem"], tuple[Any, ...]]:
-        """Copies and pickles are made by the constructor: checked, and with arrays that are read-only as well."""
+        """Make copies and pickles by the constructor, so that they are checked and read-only too."""
         return type(self), (
             self.features,
             self.theta,

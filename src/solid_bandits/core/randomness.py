@@ -1,8 +1,8 @@
 """Sources of random numbers that compiled code carries as plain arrays, called `rng`.
 
-One is the four-word state of NumPy's SFC64 generator, seeded by NumPy's SeedSequence, so a uniform drawn here
-is the one that `numpy.random.Generator(SFC64(...)).random()` draws. NumPy's own Generator takes 7 us to pass into a
-compiled function, more than a decision costs, and cannot be saved as plain numbers or taken to a GPU.
+A source is the four-word state of NumPy's SFC64 generator, seeded by NumPy's SeedSequence, so a uniform drawn here is
+the one that `numpy.random.Generator(SFC64(...)).random()` draws. NumPy's own Generator takes 7 us to pass into a
+compiled function, longer than a decision, and can neither be saved as plain numbers nor moved to a GPU.
 """
 
 import math
@@ -23,19 +23,19 @@ FLOOR = 3
 
 
 def seed_sequence(seed: int, run: int, role: int) -> np.random.SeedSequence:
-    """The seed of one source: depends on seed, run and role only, never on which policy or process asks."""
+    """Return the seed of one source; it depends on seed, run and role only, not on the policy or process."""
     return np.random.SeedSequence(seed, spawn_key=(run, role))
 
 
 def make_rng(seed: int, run: int, role: int) -> Words:
-    """A new source, shape (4,)."""
+    """Return a new source, shape (4,)."""
     state = np.random.SFC64(seed_sequence(seed, run, role)).state
     words: Words = np.array(state["state"]["state"], dtype=np.uint64)
     return words
 
 
 def make_rngs(seed: int, first: int, runs: int, role: int) -> Words:
-    """The sources of runs `first` to `first + runs - 1`, shape (runs, 4): those of `make_rng`, many at a time."""
+    """Return the sources of runs `first` to `first + runs - 1`, shape (runs, 4), as `make_rng` would one at a time."""
     pool = _mixed_pool(seed, np.arange(first, first + runs, dtype=np.uint64), role)
     halves = np.empty((runs, 6), dtype=np.uint32)
     factor = _HASH_B
@@ -46,7 +46,7 @@ def make_rngs(seed: int, first: int, runs: int, role: int) -> Words:
         halves[:, word] = mixed ^ (mixed >> np.uint32(16))
     words = np.ones((runs, 4), dtype=np.uint64)
     words[:, :3] = halves[:, 0::2] | halves[:, 1::2].astype(np.uint64) << np.uint64(32)
-    for _ in range(12):  # as NumPy's SFC64 does after it was seeded
+    for _ in range(12):  # as NumPy's SFC64 does after seeding
         a, b, c, counter = words.T
         drawn = a + b + counter
         words = np.stack(
@@ -61,7 +61,7 @@ def make_rngs(seed: int, first: int, runs: int, role: int) -> Words:
     return words
 
 
-# Of NumPy's SeedSequence, which follows O'Neill's seed_seq; tests compare with it.
+# Constants of NumPy's SeedSequence, which follows O'Neill's seed_seq; tests compare with it.
 _MASK = 0xFFFFFFFF
 _HASH_A, _FACTOR_A = 0x43B0D7E5, 0x931E8875
 _HASH_B, _FACTOR_B = 0x8B51F9DD, 0x58F38DED
@@ -69,7 +69,7 @@ _MIX_LEFT, _MIX_RIGHT = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
 
 
 def _mixed_pool(seed: int, runs: Words, role: int) -> list[Any]:
-    """The entropy pool of SeedSequence(seed, spawn_key=(run, role)): four words, each an array over the runs."""
+    """Return the entropy pool of SeedSequence(seed, spawn_key=(run, role)): four words, each an array over runs."""
     if len(runs) and int(runs[-1]) > _MASK:
         raise ValueError(f"runs must be numbered below 2**32, got {int(runs[-1])}")
     words = [seed >> shift & _MASK for shift in range(0, max(seed.bit_length(), 1), 32)]
@@ -111,7 +111,7 @@ def uniform(rng: Words) -> float:
     return float(word >> np.uint64(11)) * 2.0**-53
 
 
-if DISABLE_JIT:  # NumPy warns of words that wrap around, as these are to
+if DISABLE_JIT:  # NumPy warns of overflow, which is intended here
     uniform = np.errstate(over="ignore")(uniform)
 
 
@@ -134,5 +134,5 @@ def choose(probabilities: Floats, rng: Words) -> int:
             last = index
             if point < total:
                 return index
-    # The probabilities may sum to a little less than 1 by rounding.
+    # By rounding, the probabilities may sum to slightly less than 1.
     return last

@@ -1,4 +1,4 @@
-"""What a policy may know: the setting of its decisions and, for some, the table of a finite problem."""
+"""Knowledge of a policy: the setting of its decisions and, for some, the table of a finite problem."""
 
 from typing import NamedTuple
 
@@ -10,11 +10,12 @@ from solid_bandits._internal.types import Floats
 
 LARGEST_FEATURE = 1e30
 LARGEST_REWARD = 1e30
-"""With σ, B and ridges from 1e-20 to 1e20 (`checks.positive`), nothing that a policy computes overflows."""
+"""Largest feature. With σ, B and ridges from 1e-20 to 1e20 (`checks.positive`), no computation of a policy
+overflows."""
 
 
 class Setting(NamedTuple):
-    """What a policy may know before its first decision: numbers only, so that compiled policies take it as it is.
+    """Knowledge of a policy before its first decision: numbers only, so that compiled policies take it directly.
 
     Example:
         >>> import solid_bandits as sb
@@ -33,26 +34,30 @@ class Setting(NamedTuple):
     dim: int
     """d."""
     noise_std: float
-    """σ, or 0 where it is unknown."""
+    """σ, or 0 if unknown."""
     theta_bound: float
-    """B >= ‖θ*‖, or 0 where it is unknown."""
+    """B >= ‖θ*‖, or 0 if unknown."""
     horizon: int
-    """n, or 0 where it is unknown."""
+    """n, or 0 if unknown."""
     blocks: int = 0
-    """K, where each arm has coefficients of its own: a row of features is then [block number, x_1, ..., x_d], and `dim`
-    is d + 1. 0 is one θ for all."""
+    """K, if each arm has its own coefficients: a row of features is then [block number, x_1, ..., x_d], and `dim` is d
+    + 1.
+    0 means one θ for all.
+    """
     grows: bool = False
-    """Whether columns and blocks may be added and coordinates changed on the way: evidence is then kept apart from its
-    ridge, also where the ridge is a number."""
+    """Whether columns and blocks may be added and coordinates changed later: evidence is then kept apart from its
+    ridge,
+    even if the ridge is a number.
+    """
 
     @property
     def width(self) -> int:
-        """The number of features that coefficients belong to: `dim`, less the block number where there are blocks."""
+        """The number of features with coefficients: `dim`, without the block number if there are blocks."""
         return self.dim - 1 if self.blocks else self.dim
 
     @property
     def coefficients(self) -> int:
-        """The length of θ: `width`, for each block where there are blocks."""
+        """The length of θ: `width`, times the number of blocks if there are blocks."""
         return self.width * max(self.blocks, 1)
 
 
@@ -75,7 +80,7 @@ class Table(NamedTuple):
 
 
 LARGEST_DIM = 10_000
-"""d² numbers take 0.8 GB there."""
+"""Largest dimension of a dense matrix: d² numbers take 0.8 GB there."""
 
 
 def make_setting(
@@ -86,7 +91,7 @@ def make_setting(
     blocks: int = 0,
     grows: bool = False,
 ) -> Setting:
-    """A checked setting; None is unknown."""
+    """Return a checked setting; None means unknown."""
     blocks = checks.integer("blocks", blocks, least=0)
     dim = checks.integer("dim", dim, least=2 if blocks else 1, most=LARGEST_DIM)
     return Setting(
@@ -100,14 +105,16 @@ def make_setting(
 
 
 def check_blocks(name: str, rows: Floats, blocks: int) -> None:
-    """Refuse rows, shape (..., dim), of which one does not begin with a block number."""
-    for number in rows[..., 0].ravel().tolist():  # fewer than a hundred, mostly: faster than NumPy
+    """Raise an error if any row, shape (..., dim), does not begin with a block number."""
+    for number in (
+        rows[..., 0].ravel().tolist()
+    ):  # usually fewer than a hundred, where this is faster than NumPy
         if not (0.0 <= number < blocks and number.is_integer()):
             raise ValueError(f"{name} must begin with a block number from 0 to {blocks - 1}, got {number:g}")
 
 
 def check_features(name: str, features: ArrayLike, *axes: str) -> Floats:
-    """Features as a read-only array with the named axes, with entries whose squares are far from overflowing."""
+    """Return features as a read-only array with the named axes, whose squares are far from overflowing."""
     checked = checks.array(name, features, *axes)
     largest = float(np.abs(checked).max())
     if largest > LARGEST_FEATURE:
@@ -118,7 +125,7 @@ def check_features(name: str, features: ArrayLike, *axes: str) -> Floats:
 
 
 def make_table(features: ArrayLike, name: str = "features") -> Table:
-    """A checked table, from features of shape (contexts, arms, dim)."""
+    """Return a checked table, from features of shape (contexts, arms, dim)."""
     checked = check_features(name, features, "contexts", "arms", "dim")
     columns = np.ascontiguousarray(checked.reshape(-1, checked.shape[2]).T)
     columns.flags.writeable = False

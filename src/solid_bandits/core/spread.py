@@ -1,11 +1,11 @@
-"""One warning, early, where columns of features differ among the arms on offer by very different amounts.
+"""An early warning if columns of features differ among the arms on offer by very different amounts.
 
-A policy that keeps a linear estimate has one ridge for all columns. Where one of them is in euros and another a share,
+A policy that keeps a linear estimate has one ridge for all columns. If one column is in euros and another is a share,
 the ridge suits the first, and the coefficient of the second is held near 0 for long (docs/scaling.md).
 
 The spread of a column is its largest difference between two arms of one decision, over the first decisions. Columns in
-which the arms are equal, such as a shared intercept, have none. It is the largest difference and not a mean square, as
-a column that is seldom different from 0, such as the block of a rare arm, is not small for that.
+which the arms are equal, such as a shared intercept, have none. It is the largest difference and not a mean square,
+because a column that is rarely nonzero, such as the block of a rare arm, is not small for that reason.
 """
 
 import sys
@@ -20,24 +20,24 @@ from solid_bandits._internal.types import Bools, Floats, Ints
 from solid_bandits.policies.contract import CompiledAgent
 
 FACTOR = 100.0
-"""Spreads that differ by more are worth a warning."""
+"""Ratio of spreads from which a warning is given."""
 DECISIONS = 128
-"""The first ones, which are looked at; a power of two."""
+"""Number of first decisions that are examined; a power of two."""
 LEAST = 8
-"""Decisions in which the arms differ in a column, before it counts: of few, the largest difference may be small by
-chance."""
+"""Decisions in which the arms must differ in a column before it counts: in a few, the largest difference may be small
+by chance."""
 ROUNDING = 1e-12
-"""A difference of so little, relative to the entries, is none: the arms are equal but for rounding."""
+"""Relative difference below which arms count as equal up to rounding."""
 NAMED = 3
-"""Columns of small spread that are named, at most."""
+"""Largest number of columns of small spread that are named."""
 
 
 class Spread:
     """The spread of each column, over the decisions seen so far.
 
     Args:
-        dim: the number of columns.
-        names: of the columns, if they have any; columns of one name, such as the blocks of joint features, are one.
+        dim: number of columns.
+        names: names of the columns, if any; columns with the same name, such as blocks of joint features, are one.
     """
 
     def __init__(self, dim: int, names: Sequence[str] | None = None) -> None:
@@ -47,7 +47,7 @@ class Spread:
         self.decisions = 0
 
     def add(self, arms: Floats, available: Bools) -> None:
-        """Take in the arms of a decision."""
+        """Add the arms of a decision."""
         offered = arms if available.all() else arms[available]
         low, high = offered.min(axis=0), offered.max(axis=0)
         apart = high - low
@@ -57,10 +57,10 @@ class Spread:
         self.decisions += 1
 
     def finding(self, least: int = LEAST) -> str | None:
-        """Say which columns differ by very different amounts; None if they do not.
+        """Describe columns that differ by very different amounts; None if there are none.
 
         Args:
-            least: decisions in which the arms differ in a column, before it counts.
+            least: number of decisions in which the arms must differ in a column before it counts.
         """
         spreads: dict[str, float] = {}
         for name, widest, times in zip(self._names, self._widest.tolist(), self._times.tolist(), strict=True):
@@ -87,7 +87,9 @@ class Spread:
 def finding_of_rounds(
     dim: int, names: Sequence[str] | None, offers: Iterable[tuple[Floats, Bools]]
 ) -> str | None:
-    """Say what is wrong with the first rounds of a stream: the features and the mask of each."""
+    """Describe the problem with the first rounds of a stream, given the features and the mask of each; None if there is
+    none.
+    """
     spread = Spread(dim, names)
     for arms, available in offers:
         spread.add(arms, available)
@@ -97,9 +99,9 @@ def finding_of_rounds(
 
 
 def depends_on_units(agent: CompiledAgent) -> bool:
-    """Whether what a policy does depends on the units of single columns: it keeps a regression, with a ridge.
+    """Return whether a policy's behaviour depends on the units of single columns: it keeps a regression with a ridge.
 
-    Where features may change their coordinates, whoever changes them sees to their units.
+    If features may change their coordinates, the code that changes them takes care of their units.
     """
     setting = getattr(agent, "setting", None)
     known = setting is not None and (setting.grows or setting.blocks > 0)
@@ -107,19 +109,19 @@ def depends_on_units(agent: CompiledAgent) -> bool:
 
 
 class Watch:
-    """Looks at the first decisions of an agent, and warns once.
+    """Watcher of the first decisions of an agent, which warns once.
 
     Args:
-        agent: at work; one whose decisions do not depend on units is not watched.
+        agent: agent at work; one whose decisions do not depend on units is not watched.
         dim: the number of columns.
-        table: features of all contexts, shape (contexts, arms, dim), if they are known: then they are looked at now.
+        table: features of all contexts, shape (contexts, arms, dim), if known: they are then examined immediately.
     """
 
     def __init__(self, agent: CompiledAgent, dim: int, table: Floats | None) -> None:
         self.warn: Callable[[str], None] = warn
-        """Who is told; whoever knows better than Python's warnings may replace it."""
+        """Receiver of the warning; callers with a better channel than Python's warnings may replace it."""
         self.looking = False
-        """Whether `look` is still to be called before each decision."""
+        """Whether `look` must still be called before each decision."""
         self._spread = Spread(dim)
         self._lock = threading.Lock()
         if not depends_on_units(agent):
@@ -130,12 +132,12 @@ class Watch:
         everything = np.ones(table.shape[1], dtype=np.bool_)
         for arms in table:
             self._spread.add(arms, everything)
-        self._say(self._spread.finding(least=1))  # more will never be on offer
+        self._say(self._spread.finding(least=1))  # no further arms will be offered
 
     def look(self, arms: Floats, available: Bools) -> None:
-        """Take in the arms of a decision, and judge each time the number of decisions has doubled.
+        """Add the arms of a decision, and judge whenever the number of decisions has doubled.
 
-        A warning may be turned into an error, so this comes before the decision, which can then be asked for again.
+        A warning may be turned into an error, so this is called before the decision, which can then be repeated.
         """
         with self._lock:
             if not self.looking:  # another thread was faster
@@ -152,7 +154,7 @@ class Watch:
 
 
 def warn(words: str) -> None:
-    """Warn whoever called this package."""
+    """Warn the caller of this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == _PACKAGE:
         level, frame = level + 1, frame.f_back

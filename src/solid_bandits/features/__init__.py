@@ -1,1 +1,1 @@
-"""Named values as features: which names there are, of which types, and the columns and scales that follow from rows."""
+"""Named values as features: the declared names and their types, and the columns and scales that follow from rows."""

@@ -1,4 +1,4 @@
-"""The columns that named values stand for: they are added as values come, and numbers are standardised."""
+"""Columns for named values: they are added as values come, and numbers are standardised."""
 
 import math
 from collections.abc import Mapping
@@ -24,18 +24,19 @@ from solid_bandits.features.values import (
 )
 
 Row = Mapping[str, Any]
-"""Values by their names; a missing one is None or left out."""
+"""Values by their names; a missing one is None or absent."""
 VALUE, MISSING, OTHER, IS = "value", "missing", "other", "is"
-"""What a column says of its name: the number, or whether it is true; that there is none; that it is one of the
-categories beyond the limit; that it is a certain category."""
+"""Meaning of a column for its name: the number or truth value itself; that it is missing; that it is one of the
+categories beyond the limit; that it is a certain category.
+"""
 FARTHEST = 1e6
-"""A value more spreads away from the mean in force renews the coordinates at once."""
+"""Number of spreads from the mean in force beyond which a value renews the coordinates at once."""
 ROUNDING = 1e-12
-"""A spread at most so many times the largest size of a column is rounding: the column counts as constant."""
+"""Ratio of spread to the largest size of a column below which the spread is rounding, and the column constant."""
 
 
 class Column(NamedTuple):
-    """What one column says."""
+    """Meaning of one column."""
 
     name: str
     says: str
@@ -55,35 +56,35 @@ class Move(NamedTuple):
     factor: float
     shift: float
     absent: int
-    """The column which says that the number is missing; 0 is none."""
+    """Index of the column that says that the number is missing; 0 for none."""
 
 
 Moves = dict[int, Move]
-"""By the places of the columns."""
+"""Moves by the indices of the columns."""
 
 
 class Measure:
-    """A column of numbers: what was seen of it, and the coordinate in force, z = (x - center) · scale."""
+    """A column of numbers: statistics of its values, and the coordinate in force, z = (x - center) · scale."""
 
     __slots__ = ("absent", "center", "count", "mean", "place", "scale", "size", "squares")
 
     def __init__(self, place: int, absent: int) -> None:
         self.place = place
         self.absent = absent
-        """The column which says that the number is missing; 0 is none so far."""
+        """Index of the column that says that the number is missing; 0 for none so far."""
         self.count = 0
         self.mean = self.squares = self.size = 0.0
-        """The mean, the sum of the squares of the differences from it, and the largest size."""
+        """The mean, the sum of squared differences from it, and the largest size."""
         self.center = self.scale = 0.0
-        """The scale is 0 as long as all values were equal, to the center."""
+        """The scale is 0 as long as all values equal the center."""
 
     def spread(self) -> float:
-        """Return the standard deviation of what was seen; 0 where it is rounding."""
+        """Return the standard deviation of the values so far; 0 if it is rounding."""
         found = math.sqrt(self.squares / self.count) if self.count else 0.0
         return found if found > ROUNDING * self.size else 0.0
 
     def take(self, value: float) -> bool:
-        """Take in one value; return whether it is so far out that the coordinate must be renewed."""
+        """Add one value; return whether it is so far out that the coordinate must be renewed."""
         self.count += 1
         difference = value - self.mean
         self.mean += difference / self.count
@@ -94,12 +95,12 @@ class Measure:
         if self.count == 1:
             self.center = self.mean = value
         elif (spread := self.spread()) > 0.0:
-            # All rows before had the value of the center: they stay at z = 0, whatever the scale.
+            # All earlier rows had the value of the center: they stay at z = 0, whatever the scale.
             self.scale = 1.0 / spread
         return False
 
     def renew(self) -> tuple[float, float] | None:
-        """Standardise by what was seen; return factor and shift of the new coordinate, z' = factor · z + shift."""
+        """Standardise by the values so far; return factor and shift of the new coordinate, z' = factor · z + shift."""
         spread = self.spread()
         if not (self.scale and spread):
             return None
@@ -109,19 +110,19 @@ class Measure:
         return found
 
     def numbers(self) -> list[float]:
-        """Return everything but the places."""
+        """Return everything except the indices."""
         return [self.count, self.mean, self.squares, self.size, self.center, self.scale]
 
 
 class Columns:
-    """The columns of the names of one side, the context or the arms' own features, and what was seen of them.
+    """The columns of one side's names (the context, or the arms' own features) and statistics of their values.
 
-    Column 0 is the constant 1; others are added in the order in which values ask for them, and never go.
+    Column 0 is the constant 1; others are added in the order in which values need them, and never removed.
 
     Args:
         kinds: the names, each with its type; None is fixed by the first value that is not missing.
-        most: categories of a name that have a column each; others share one.
-        what: whose features these are, in messages.
+        most: number of categories of a name that have their own column; others share one.
+        what: whose features these are, for messages.
     """
 
     def __init__(self, kinds: Mapping[str, str | None], most: int, what: str) -> None:
@@ -130,21 +131,22 @@ class Columns:
         self.most = most
         self.what = what
         self.room = most
-        """How many more categories may get a column in the next row, as the features of all have a limit, too."""
+        """Number of categories that may still get a column in the next row, since all features together have a limit,
+        too."""
         self.columns: list[Column] = [Column("", VALUE)]
         self.places: dict[str, dict[str, int]] = {name: {} for name in self.names}
-        """Name -> what a column says of it, or its category -> its place. A category is under `=category`."""
+        """Name -> meaning of a column, or its category -> its index. A category is under `=category`."""
         self.measures: list[Measure] = []
-        """Of the columns of numbers, in their order."""
+        """Statistics of the columns of numbers, in order."""
         self._plan()
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """Return the number of columns."""
         return len(self.columns)
 
     def _plan(self) -> None:
-        """Make what `_quick` reads: name, type and columns, for each name."""
+        """Build the table that `quick` reads: name, type and columns, for each name."""
         self.steps: list[tuple[str, str | None, int, dict[str, int], int]] = [
             (name, kind, own.get(VALUE, 0), own, own.get(MISSING, 0))
             for (name, kind), own in zip(self.kinds.items(), self.places.values(), strict=True)
@@ -153,13 +155,13 @@ class Columns:
     # -- values --
 
     def check(self, row: Row, kinds: dict[str, str | None]) -> tuple[dict[str, Any], list[float] | None]:
-        """Return the values as a log keeps them, without missing ones, and the row's columns if all are there.
+        """Return the values as a log stores them, without missing ones, and the row's columns if all exist.
 
-        Nothing changes but `kinds`.
+        Changes nothing except `kinds`.
 
         Args:
-            row: as a caller gave it.
-            kinds: types by names, those that rows before this one have fixed included; this row may fix more.
+            row: row as the caller gave it.
+            kinds: types by names, including those fixed by earlier rows; this row may fix more.
         """
         if not isinstance(row, Mapping):
             raise checks.ArgumentError(
@@ -189,7 +191,7 @@ class Columns:
         return found, None
 
     def learn_columns(self, row: Mapping[str, Any]) -> None:
-        """Fix the types and add the columns that a checked row asks for."""
+        """Fix the types and add the columns that a checked row needs."""
         before = len(self.columns)
         typed = False
         for name in self.names:
@@ -233,9 +235,9 @@ class Columns:
                     measure.absent = place
 
     def quick(self, row: Row) -> list[float] | None:
-        """Return the columns of a row of plain values whose columns are all there; None where more is to be done.
+        """Return the columns of a row of plain values if all columns exist; None if more work is needed.
 
-        Numbers are as they were given, NaN where they are missing. `check`, `learn_columns` and `raw` give the same.
+        Numbers are as given, NaN where missing. `check`, `learn_columns` and `raw` give the same.
         """
         raw = [0.0] * len(self.columns)
         raw[0] = 1.0
@@ -274,7 +276,7 @@ class Columns:
         return raw if left == 0 else None
 
     def raw(self, row: Mapping[str, Any]) -> list[float]:
-        """Return the columns of a checked row; numbers as they were given, NaN where they are missing."""
+        """Return the columns of a checked row; numbers as given, NaN where missing."""
         raw = [0.0] * len(self.columns)
         raw[0] = 1.0
         for name, kind, place, own, missing in self.steps:
@@ -293,7 +295,7 @@ class Columns:
         return raw
 
     def placed(self, row: Row, raw: list[float] | None, grow: bool = False) -> list[float]:
-        """Return the columns of a checked row, anew: those that were found when it was checked, where they still do."""
+        """Return the columns of a checked row again: those found when it was checked, if they still apply."""
         if raw is not None and len(raw) == len(self.columns):
             return raw.copy()
         raw = self.quick(row)
@@ -306,7 +308,7 @@ class Columns:
     # -- scales --
 
     def absorb(self, raw: list[float]) -> bool:
-        """Take raw columns into means and spreads; return whether the coordinates must be renewed at once."""
+        """Add raw columns to means and spreads; return whether the coordinates must be renewed at once."""
         far = False
         for measure in self.measures:
             value = raw[measure.place]
@@ -315,13 +317,13 @@ class Columns:
         return far
 
     def renew(self) -> Moves:
-        """Standardise by all that was seen; return what has moved."""
+        """Standardise by all values so far; return the moves."""
         return {
             one.place: Move(*move, one.absent) for one in self.measures if (move := one.renew()) is not None
         }
 
     def scaled(self, raw: list[float]) -> list[float]:
-        """Bring raw columns into the coordinates in force, in place; a missing number is 0."""
+        """Convert raw columns to the coordinates in force, in place; a missing number is 0."""
         for measure in self.measures:
             value = raw[measure.place]
             raw[measure.place] = (value - measure.center) * measure.scale if value == value else 0.0
@@ -338,7 +340,7 @@ class Columns:
         }
 
     def restore(self, state: Plain) -> None:
-        """Take the state that `state` returned; a ValueError where it is not one of these names."""
+        """Restore a state from `state`; raise a ValueError if it does not belong to these names."""
         if len(state["types"]) != len(self.names):
             raise ValueError(f"{self.what} must have {len(self.names)} types, got {len(state['types'])}")
         for name, kind in zip(self.names, state["types"], strict=True):

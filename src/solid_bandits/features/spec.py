@@ -1,4 +1,4 @@
-"""What is declared of named features: plain data, from which all else follows with the rows."""
+"""Declaration of named features: plain data, from which everything else follows with the rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,27 +10,28 @@ from solid_bandits.features.values import TYPES
 
 ALL = "all"
 LARGEST_LIMIT = 1_000
-"""Of categories with a column each."""
+"""Default number of categories with their own column."""
 
 
 class Features:
     """Names of what is known about a decision, and how they become features.
 
-    Context is what all arms share, such as who visits; arms' features are what each arm brings, such as a price. With
-    `arms` alone, each arm has coefficients of its own for the context, and arms share nothing. With `arm_features`, the
-    coefficients of these are the same for all arms. With both, what the context adds is each arm's own.
+    Context is shared by all arms, such as the visitor; arms' features belong to each arm, such as a price. With `arms`
+    alone, each arm has its own coefficients for the context, and arms share nothing. With `arm_features`, their
+    coefficients are the same for all arms. With both, the effect of the context is each arm's own.
 
-    Numbers are standardised by what has been seen, categories have a column each, a missing value (None, or a name left
-    out) is a value of its own. A name without a type takes the type of its first value that is not missing.
+    Numbers are standardised by the values so far, categories have a column each, a missing value (None, or an absent
+    name) is a value of its own. A name without a type takes the type of its first value that is not missing.
 
     Args:
         context: names, or a table of names and types: `number`, `boolean`, `category`, `tags`, `date`, `weekday`,
             `hour`.
-        arms: names of the arms to begin with; None where arms come with each decision and their features.
+        arms: names of the initial arms; None if arms come with each decision and their features.
         arm_features: names of the arms' own features, or a table with their types.
         interactions: pairs of names whose products are features, too; `all` is each name of the context with each of
-            the arms' own features, which is what None means where there is no other way for the context to count.
-        categories: values of a name that have a column each; values that come later share one.
+            the
+            arms' own features, which is also the meaning of None if the context could otherwise not matter.
+        categories: number of values of a name that have a column each; later values share one.
 
     Example:
         >>> import solid_bandits as sb
@@ -91,12 +92,12 @@ class Features:
         return (0, name) if name in self.context else (1, name)
 
     def pairs(self) -> list[tuple[tuple[int, str], tuple[int, str]]]:
-        """Return the interactions as (side, name) twice: side 0 is the context, 1 the arms' own features."""
+        """Return the interactions as two (side, name) pairs: side 0 is the context, 1 the arms' own features."""
         return self._pairs
 
     @property
     def blocked(self) -> bool:
-        """Whether arms share nothing: each has a regression of its own."""
+        """Whether arms share nothing, so that each has its own regression."""
         return not self.arm_features
 
     def to_plain(self) -> Plain:

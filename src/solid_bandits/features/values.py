@@ -1,4 +1,4 @@
-"""Values that have a name: what each type takes, how a value is kept in a log, and which columns it stands for."""
+"""Named values: the values that each type takes, how they are stored in a log, and the columns they become."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -21,13 +21,13 @@ NUMBER, BOOLEAN, CATEGORY, TAGS, DATE, WEEKDAY, HOUR = (
     "hour",
 )
 TYPES = (NUMBER, BOOLEAN, CATEGORY, TAGS, DATE, WEEKDAY, HOUR)
-"""`date` is a time as a number of days; `weekday` and `hour` are categories of a time."""
+"""Types. `date` is a time as a number of days; `weekday` and `hour` are categories of a time."""
 MEASURED = (NUMBER, DATE)
 """Types with one column of numbers, which is standardised."""
 LONGEST = 200
-"""Characters of a category."""
+"""Largest number of characters of a category."""
 MOST_TAGS = 1000
-"""Tags of one value."""
+"""Largest number of tags in one value."""
 _DAY = 86_400.0
 _NAMES_OF_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _WANTED = {
@@ -51,7 +51,7 @@ _REMEDY = {
 
 
 def plain(value: Any) -> Any:
-    """Return a value of NumPy, or one whose class only adds to Python's, as Python's own."""
+    """Return a NumPy value, or one of a subclass of Python's types, as a plain Python value."""
     if isinstance(value, np.generic):
         return None if isinstance(value, np.datetime64) and np.isnat(value) else value.item()
     if isinstance(value, np.ndarray):
@@ -60,7 +60,7 @@ def plain(value: Any) -> Any:
 
 
 def type_of(name: str, value: Any) -> str:
-    """Return the type that a value, which is not missing, gives to its name."""
+    """Return the type that a value, which is not missing, implies for its name."""
     if isinstance(value, bool):
         return BOOLEAN
     if isinstance(value, int | float):
@@ -81,7 +81,7 @@ def type_of(name: str, value: Any) -> str:
 
 
 def checked(name: str, kind: str, value: Any) -> Any:
-    """Return a value, which is not missing, as a log keeps it; an ArgumentError where its type does not take it."""
+    """Return a value, which is not missing, as a log stores it; raise an ArgumentError if its type does not take it."""
     found = _TAKEN[kind](value)
     if found is None:
         if isinstance(value, float) and value != value:
@@ -147,7 +147,7 @@ _TAKEN: dict[str, Callable[[Any], Any]] = {
 
 
 def moment_of(text: str) -> datetime:
-    """Return a time in ISO form as an aware one: as the caller's clock said it, where it has a zone."""
+    """Return a time in ISO form as an aware one, in the caller's zone if it has one."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
@@ -158,7 +158,7 @@ def days_of(text: str) -> float:
 
 
 def words_of(kind: str, value: Any) -> list[str]:
-    """Return the categories that a checked value of a type other than a number stands for."""
+    """Return the categories of a checked value of a non-numeric type."""
     if kind == TAGS:
         return value
     if kind == WEEKDAY:
@@ -169,7 +169,7 @@ def words_of(kind: str, value: Any) -> list[str]:
 
 
 def unknown_name(what: str, name: Any, known: list[str]) -> checks.ArgumentError:
-    """Return the error of a name that was not declared."""
+    """Return the error for a name that was not declared."""
     near = get_close_matches(name, known, n=1) if isinstance(name, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
     listed = ", ".join(map(repr, known[:8])) + (", ..." if len(known) > 8 else "") if known else "none"
@@ -180,5 +180,5 @@ def unknown_name(what: str, name: Any, known: list[str]) -> checks.ArgumentError
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value of a frame or a call stands for none."""
+    """Return whether a value of a frame or a call means that there is none."""
     return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -16,16 +16,16 @@ from solid_bandits.core.setting import LARGEST_REWARD
 Time = datetime | float
 """An aware datetime, or seconds since 1970."""
 LARGEST_NAME = 2**64
-"""Whole numbers that name arms are smaller in size."""
+"""Bound on the size of whole numbers that name arms."""
 
 
 def now() -> int:
-    """The time, in microseconds since 1970."""
+    """Return the time, in microseconds since 1970."""
     return clock.time_ns() // 1000
 
 
 def moment(name: str, value: Time | None) -> int:
-    """A time in microseconds since 1970, which a log can say; None is now."""
+    """Return a time in microseconds since 1970 that a log can hold; None is now."""
     if value is None:
         return now()
     found = microseconds(name, value)
@@ -35,7 +35,7 @@ def moment(name: str, value: Time | None) -> int:
 
 
 def names_of(arms: Sequence[Arm] | None, count: int) -> tuple[Arm, ...]:
-    """The names of the arms on offer, text or whole numbers, different from each other."""
+    """Return the names of the arms on offer: text or whole numbers, all distinct."""
     if arms is None:
         return tuple(range(count))
     if isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray) or np.ndim(arms) == 0:
@@ -63,21 +63,21 @@ def _check_arm(name: Any) -> None:
 
 
 def checked_id(event_id: Any, name: str = "event_id") -> str:
-    """An id, if it is one."""
+    """Return an id; raise a ValueError if it is not valid."""
     if not is_name(event_id):
         raise ValueError(f"{name} must be {NAME}, got {short(event_id)}")
     return event_id
 
 
 def text_id(event_id: Any, name: str = "event_id") -> str:
-    """An id to look for: any text."""
+    """Return an id to search for, which may be any text."""
     if not isinstance(event_id, str):
         raise ValueError(f"{name} must be text, got {short(event_id)}")
     return event_id
 
 
 def text_ids(name: str, ids: Any) -> list[str]:
-    """Ids to look for, one or some."""
+    """Return ids to search for, given one or several."""
     if isinstance(ids, str):
         return [ids]
     try:
@@ -87,7 +87,7 @@ def text_ids(name: str, ids: Any) -> list[str]:
 
 
 def reward_of(reward: Any) -> float:
-    """A reward as a float; a click is 1 or 0."""
+    """Return a reward as a float; a click is 1 or 0."""
     if type(reward) is float and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
         return reward
     if isinstance(reward, bool | np.bool_):

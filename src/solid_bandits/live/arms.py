@@ -6,15 +6,15 @@ from solid_bandits.live.ledger import Ledger
 
 
 class Arms(Ledger):
-    """The calls of a bandit that change its arms; each is an event of its log."""
+    """Calls of a bandit that change its arms; each is an event of its log."""
 
     def add_arm(self, arm: str, like: str | None = None, time: Time | None = None) -> None:
-        """Add an arm by name; one that was removed comes back with its estimate.
+        """Add an arm by name; a removed arm comes back with its estimate.
 
         Args:
-            arm: its name.
+            arm: name of the arm.
             like: another arm, whose estimate and certainty it starts with; None starts from the prior.
-            time: for the log; None is now.
+            time: time for the log; None is now.
 
         Example:
             >>> import solid_bandits as sb
@@ -29,7 +29,7 @@ class Arms(Ledger):
             self._change_arms({"add": arm, "like": like}, when)
 
     def remove_arm(self, arm: str, time: Time | None = None) -> None:
-        """Take an arm off all offers to come; its estimate is kept for its return, and late rewards are learnt.
+        """Remove an arm from all future offers; its estimate is kept for its return, and late rewards are learnt.
 
         Example:
             >>> import solid_bandits as sb

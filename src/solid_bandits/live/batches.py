@@ -26,19 +26,20 @@ class Batches(Ledger):
         subjects: Sequence[str | None] | None = None,
         available: ArrayLike | None = None,
     ) -> list[Decision]:
-        """Decide many offers together, under what has been learnt so far; all are checked before the first is decided.
+        """Decide many offers together, with the current knowledge; all are checked before the first is decided.
 
-        They are one batch of `Agent.decide_many`, in the log too, where it is replayed as one; with a short `window`,
-        batches of so many. Of an id that comes twice, the first offer is decided, the others are answered with that.
+        They form one batch of `Agent.decide_many`, also in the log, where it is replayed as one; a short `window`
+        limits the size of batches. If an id occurs twice, the first offer is decided, and the others get its decision.
 
         Args:
-            offers: a list with a table for each, of `context` (or `features`, a matrix) and, where wanted, `arms`,
-                `event_id`, `subject` and `available`; or the features of all, shape (offers, arms, dim).
-            time: of all decisions.
-            arms: where the features of all are given, the names of the arms, which are the same in each offer.
-            event_ids: there, the id of each.
-            subjects: there, whom each is about.
-            available: there, which arms may be chosen, shape (offers, arms).
+            offers: a list with a table for each, of `context` (or `features`, a matrix) and, if wanted, `arms`,
+                `event_id`,
+                `subject` and `available`; or the features of all, shape (offers, arms, dim).
+            time: time of all decisions.
+            arms: with the features of all, the names of the arms, the same in each offer.
+            event_ids: with the features of all, the id of each.
+            subjects: with the features of all, the person that each is about.
+            available: with the features of all, mask of the arms that may be chosen, shape (offers, arms).
         """
         columns = {"arms": arms, "event_ids": event_ids, "subjects": subjects, "available": available}
         if isinstance(offers, np.ndarray):
@@ -53,7 +54,7 @@ class Batches(Ledger):
             checked = self._tables(offers)
         when = moment("time", time)
         with self._turn:
-            # Found before the first is decided: with a short window the others forget some of them.
+            # Found before the first is decided, because with a short window the other offers may expire some of them.
             known = self._known([one.event_id for one in checked if one.event_id is not None])
             planned = {name: decision.arms for name, decision in known.items()}
             fresh = []
@@ -86,7 +87,7 @@ class Batches(Ledger):
             return made
 
     def _tables(self, offers: Any) -> list[Offer]:
-        """The offers of some tables, checked."""
+        """Return the checked offers of some tables."""
         given = listed("offers", offers)
         checked = []
         growth = None if self.design is None else self.design.begin_check()

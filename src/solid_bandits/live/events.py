@@ -20,32 +20,35 @@ DECISION, ADOPTED, REWARD, EXPIRY, DELETION, ERASED, ARMS = (
     "arms",
 )
 """Kinds of events. An adopted decision was made elsewhere (`warm_start`). An expiry closes a decision whose reward did
-not come; a deletion says that events were erased, and an erased event is a number in the sequence and nothing else.
-Arms are added and removed by name where features have names."""
+not come; a deletion records that events were erased, and an erased event is only a number in the sequence. Arms are
+added and removed by name if features have names.
+"""
 DECIDED = (DECISION, ADOPTED)
-"""Decisions that were made together have an event each, so that each is found and erased by its id; their events say
-which they are of how many, follow each other, are committed together and are replayed as one batch."""
+"""Decisions made together have an event each, so that each can be found and erased by its id; their events state their
+index and the size of the batch, are contiguous, are committed together and are replayed as one batch.
+"""
 
 
 class Event(NamedTuple):
     """One line of a log."""
 
     sequence: int
-    """Counted from 1 within the log, without gaps: in this order the state came about."""
+    """Counted from 1 within the log, without gaps; the state is the result of events in this order."""
     kind: str
     event_id: str | None
-    """Of the decision, for decisions, rewards and expiries; a log has each at most once of either kind."""
+    """Id of the decision, for decisions, rewards and expiries; a log has each at most once of either kind."""
     subject: str | None
-    """Whom a decision is about, where the caller says so: what a person's events are found by."""
+    """The person that a decision is about, if the caller says so; used to find a person's events."""
     time: int
-    """Microseconds since 1970."""
+    """Time in microseconds since 1970."""
     body: str
     """JSON."""
     numbers: bytes | None
-    """Of a decision: probabilities (arms) and features (arms, dim), little-endian float64; the features of named values
-    are not there, as they follow from these."""
+    """Numbers of a decision: probabilities (arms) and features (arms, dim), little-endian float64; the features of
+    named values are not stored, as they follow from these.
+    """
     digest: bytes
-    """Of all of the above (`digest_of`)."""
+    """Digest of all of the above (`digest_of`)."""
 
 
 def digest_of(
@@ -57,7 +60,7 @@ def digest_of(
     body: str,
     numbers: bytes | None,
 ) -> bytes:
-    """16 bytes that change with any of these."""
+    """Return 16 bytes that change with any of these."""
     found = hashlib.blake2b(
         json.dumps([sequence, kind, event_id, subject, time, body]).encode(), digest_size=16
     )
@@ -81,8 +84,8 @@ def _make(
 
 
 def decided(one: Decision, kind: str = DECISION) -> Event:
-    """The event of a decision, with the features of all arms as long as it has them."""
-    assert one.arms is not None  # a bandit's have names
+    """Return the event of a decision, with the features of all arms if it has them."""
+    assert one.arms is not None  # a bandit's decisions have names
     assert one.probabilities is not None
     body = {"arms": list(one.arms), "place": one.place, "explored": one.explored, "version": one.version}
     if one.named is not None:
@@ -98,30 +101,30 @@ def decided(one: Decision, kind: str = DECISION) -> Event:
 
 
 def closed(one: Decision) -> Event:
-    """The event of its outcome: a reward, or an expiry with the default that is learnt for it, if any."""
-    assert one.reward_sequence is not None  # it is closed
+    """Return the event of its outcome: a reward, or an expiry with its default reward, if any."""
+    assert one.reward_sequence is not None  # the decision is closed
     assert one.reward_time is not None
     kind = REWARD if one.status == LEARNED else EXPIRY
     return _make(one.reward_sequence, kind, one.event_id, one.reward_time, {"reward": one.reward})
 
 
 def of_arms(sequence: int, time: int, change: Mapping[str, Any]) -> Event:
-    """An arm was added (`add`, and `like` which other one) or removed (`remove`)."""
+    """Return the event of an arm that was added (`add`, and `like` another one) or removed (`remove`)."""
     return _make(sequence, ARMS, None, time, dict(change))
 
 
 def deletion(sequence: int, time: int, count: int) -> Event:
-    """So many decisions were erased."""
+    """Return the event for the erasure of `count` decisions."""
     return _make(sequence, DELETION, None, time, {"count": count})
 
 
 def erased(sequence: int, time: int) -> Event:
-    """What stays of an event that was erased at a time."""
+    """Return the remainder of an event that was erased at a time."""
     return _make(sequence, ERASED, None, time, {})
 
 
 def decision_in(event: Event) -> Decision:
-    """What a decision's event says."""
+    """Return the decision that an event describes."""
     body = json.loads(event.body)
     numbers = np.frombuffer(event.numbers or b"", dtype="<f8").astype(np.float64)
     count = len(body["arms"])
@@ -150,7 +153,7 @@ def decision_in(event: Event) -> Decision:
 
 
 def grouped(log: Iterable[Event]) -> Iterator[list[Event]]:
-    """The events of a log in order, those of decisions that were made together as one list."""
+    """Yield the events of a log in order, those of decisions made together as one list."""
     group: list[Event] = []
     left = 0
     for event in log:
@@ -164,12 +167,12 @@ def grouped(log: Iterable[Event]) -> Iterator[list[Event]]:
 
 
 def _together(event: Event) -> int:
-    """How many decisions a batch has that begins with this one."""
+    """Return the number of decisions in the batch that begins with this event."""
     if event.kind != DECISION or '"batch":[' not in event.body:  # within text quotes are escaped
         return 1
     try:
         place, count = json.loads(event.body)["batch"]
-    except (ValueError, KeyError, TypeError):  # damaged: whoever replays it says so
+    except (ValueError, KeyError, TypeError):  # damaged; the replay will report it
         return 1
     return count if place == 0 and type(count) is int and count > 1 else 1
 
@@ -182,17 +185,17 @@ def _named(body: dict[str, Any]) -> Named | None:
 
 
 def reward_in(event: Event) -> float | None:
-    """The reward that an event brings."""
+    """Return the reward in an event, if any."""
     value = json.loads(event.body)["reward"]
     return None if value is None else float(value)
 
 
 def close_by(one: Decision, event: Event) -> None:
-    """Note the outcome that an event says in its decision; nothing is learnt."""
+    """Set the outcome of a decision from an event, without learning."""
     one.status = LEARNED if event.kind == REWARD else EXPIRED
     one.reward, one.reward_sequence, one.reward_time = reward_in(event), event.sequence, event.time
 
 
 def is_sound(event: Event) -> bool:
-    """Whether an event is what was written."""
+    """Return whether an event is unchanged since it was written."""
     return event.digest == digest_of(*event[:7])

@@ -1,4 +1,4 @@
-"""What both databases are asked in the same words; `?` stands for a value."""
+"""Queries shared by both databases; `?` is the placeholder of a value."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -10,27 +10,27 @@ from solid_bandits.live.store import KeyRow, ModelRow, Snapshot
 
 COLUMNS: LiteralString = "sequence, kind, event_id, subject, time, body, numbers, digest"
 KEPT = 2
-"""Snapshots besides the origin."""
+"""Number of snapshots kept besides the origin."""
 AT_ONCE = 500
-"""Rows, and ids in a question, at a time."""
+"""Number of rows, and of ids in a query, handled at a time."""
 END = 1 << 62
-"""After every event."""
+"""A sequence number after every event."""
 
 
 Execute = Callable[[LiteralString, tuple[Any, ...]], object]
-"""Run a statement within a transaction."""
+"""Function that executes a statement within a transaction."""
 
 
 class SqlStore(ABC):
-    """The part of a `Store` that is the same everywhere."""
+    """The part of a `Store` that both databases share."""
 
     @abstractmethod
     def _ask(self, question: LiteralString, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of an answer."""
+        """Return the rows of a query."""
 
     @abstractmethod
     def _change(self, statement: LiteralString, values: Sequence[Any]) -> int:
-        """Change something in a transaction of its own; how many rows were changed."""
+        """Execute a change in its own transaction; return the number of changed rows."""
 
     @abstractmethod
     def probe(self) -> None:
@@ -107,7 +107,7 @@ class SqlStore(ABC):
 
 
 def erase(execute: Execute, model: int, time: int, sequences: Sequence[int]) -> None:
-    """Leave of events what stays of erased ones."""
+    """Replace events by the remainder of erased ones."""
     for sequence in sequences:
         execute(
             "UPDATE events SET kind = ?, event_id = ?, subject = ?, time = ?, body = ?, numbers = ?, digest = ? "
@@ -117,7 +117,7 @@ def erase(execute: Execute, model: int, time: int, sequences: Sequence[int]) -> 
 
 
 def keep(execute: Execute, model: int, snapshot: Snapshot, origin: bool) -> None:
-    """Add a snapshot; those that are not kept beside it go."""
+    """Add a snapshot, and remove those that are not to be kept next to it."""
     execute(
         "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (model, sequence) "
         "DO UPDATE SET time = excluded.time, origin = excluded.origin, content = excluded.content",

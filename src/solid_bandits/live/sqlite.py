@@ -1,12 +1,12 @@
 """Logs in one SQLite file: write-ahead, synced at each commit.
 
-Whoever writes holds a lock for as long as the store is open, which another process that wants to write is refused by. A
-lock can be lost (somebody removes the file), so nothing rests on it: opening to write raises the file's *fence* by one,
+The writer holds a lock for as long as the store is open, and another process that wants to write is refused. A lock can
+be lost (somebody removes the file), so safety does not depend on it: opening to write raises the file's *fence* by one,
 and each group is written only if the fence is still the one that its writer got (`store.Store.append`).
 
-On POSIX a process loses all its locks on a file when it closes it once, wherever it does: nothing here opens a store's
-files but SQLite, which knows that. Other code of the process may (a copy, say), and then another process can take the
-write-ahead log away: before and after each commit it is looked whether it is there.
+On POSIX a process loses all its locks on a file when it closes the file once, anywhere: only SQLite, which knows that,
+opens a store's files here. Other code of the process may open one (a copy, for example), and then another process can
+remove the write-ahead log: its presence is checked before and after each commit.
 """
 
 import logging
@@ -30,7 +30,7 @@ from solid_bandits.live.store import (
 )
 
 VERSION = 2
-"""Of the tables: raised when a file of before would be read wrongly."""
+"""Version of the tables, increased when an older file would be read wrongly."""
 TABLES = """
 CREATE TABLE fence (number INTEGER NOT NULL);
 INSERT INTO fence VALUES (1);
@@ -52,29 +52,29 @@ CREATE TABLE keys (
 );
 """
 PAGE_BYTES = 4 << 20
-"""Of events that are read at a time; one may have more."""
+"""Bytes of events read at a time; a single one may have more."""
 LONGEST_WAL = 64 << 20
-"""Bytes of the write-ahead log at which the writer itself waits until it has been carried over."""
+"""Bytes of the write-ahead log from which the writer itself waits until it has been checkpointed."""
 CACHE = 8 << 20
-"""Bytes of pages that each connection keeps; the system keeps them too."""
+"""Bytes of pages that each connection caches; the system caches them too."""
 WAIT = 10_000
 """Milliseconds that a connection waits for another."""
 PATIENCE = 1_000
-"""Milliseconds that the writer waits for readers to empty the write-ahead log; later it is tried again."""
+"""Milliseconds that the writer waits for readers to empty the write-ahead log before it postpones that."""
 logger = logging.getLogger("solid_bandits.live")
 
 
 class SqliteStore(SqlStore):
-    """One file, whose events one thread writes. Threads that read have a connection each.
+    """One file, whose events one thread writes. Each reading thread has its own connection.
 
     Args:
-        path: of the file.
-        create: whether to make it where it is missing.
-        write: whether to hold it, so that nobody else writes to it; `fence` is what to write with.
+        path: path of the file.
+        create: whether to create it if it is missing.
+        write: whether to lock it against other writers; `fence` is the number to write with.
     """
 
     def __init__(self, path: Path, *, create: bool = False, write: bool = False) -> None:
-        self.path = path = Path(os.path.realpath(path))  # lock and write-ahead log are found by the name
+        self.path = path = Path(os.path.realpath(path))  # lock and write-ahead log are found by its name
         if not create and not path.is_file():
             raise StoreError(f"{str(path)!r} must be a store, but there is no such file")
         self.fence = 1
@@ -86,22 +86,22 @@ class SqliteStore(SqlStore):
         self._ended = threading.Event()
         self._mover: threading.Thread | None = None
         self._carrying = threading.Lock()
-        """Held while something is carried over: SQLite refuses a second one at once, without waiting."""
-        self._owed = write  # who wrote last may have been killed between a deletion and what follows it
-        """Whether the write-ahead log may have what was erased."""
+        """Held during a checkpoint, because SQLite refuses a second one at once, without waiting."""
+        self._owed = write  # the last writer may have been killed between a deletion and its checkpoint
+        """Whether the write-ahead log may still contain erased data."""
         self._longest = LONGEST_WAL
         self._ahead = f"{self.path}-wal"
         try:
             with _store_errors(self.path):
                 if create:
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if path.is_file():  # looked at first: beside a file that is refused nothing is left
+                if path.is_file():  # checked first, so that nothing is left next to a refused file
                     self._look(create)
                 if write:
                     self._held = _lock_of(path)
                 if create:
-                    # Before SQLite makes it: its other files get the rights of this one.
-                    with suppress(OSError):  # it is there, or SQLite says why not
+                    # Before SQLite creates it, because its other files get the permissions of this one.
+                    with suppress(OSError):  # it exists, or SQLite will say why not
                         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 self._writing = self._connected()
                 if not self._has_tables(self._writing):
@@ -112,7 +112,7 @@ class SqliteStore(SqlStore):
                     (self.fence,) = self._writing.execute(question).fetchone()
                     self._empty(self._writing)
                 self._ahead_id = self._id_of_ahead()
-        except BaseException:  # a file that is refused is not left open
+        except BaseException:  # do not leave a refused file open
             self.close()
             raise
 
@@ -128,7 +128,7 @@ class SqliteStore(SqlStore):
         return connection
 
     def _look(self, create: bool) -> None:
-        """Refuse a file that is not a store, nor an empty one that may become one."""
+        """Raise an error for a file that is neither a store nor, if allowed, an empty file."""
         if self.path.stat().st_nlink > 1:
             raise StoreError(
                 f"{str(self.path)!r} must have one name, but there are hard links to it; make copies"
@@ -173,8 +173,9 @@ class SqliteStore(SqlStore):
         )
 
     def start_checkpointer(self) -> None:
-        """Carry what was written over to the file in a thread of its own, once a second from now on: the writer would
-        have to wait for it. For a server, and no other command.
+        """Checkpoint in a separate thread, once a second from now on, so that the writer need not wait for it.
+
+        For a server, and no other command.
         """
         self._writing.execute("PRAGMA wal_autocheckpoint=0")
         self._mover = threading.Thread(target=self._move, name="checkpointer", daemon=True)
@@ -184,17 +185,19 @@ class SqliteStore(SqlStore):
         connection = self._connected()
         while not self._ended.wait(1.0):
             if self._owed:
-                self._empty(connection, 100)  # while it waits for readers the writer waits for it
+                self._empty(connection, 100)  # while it waits for readers, the writer waits for it
                 continue
             try:
                 with self._carrying:
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            except sqlite3.Error:  # a full disk, say: the writer finds it out, and says so
+            except sqlite3.Error:  # for instance, a full disk, which the writer will report
                 continue
 
     def _empty(self, connection: sqlite3.Connection, patience: int = 0) -> str | None:
-        """Carry all over and cut the write-ahead log to nothing; None, or why that was not done after so many
-        milliseconds: what was committed stays so.
+        """Checkpoint everything and truncate the write-ahead log; return None, or the reason if `patience` milliseconds
+        ran out.
+
+        Commits stay valid in any case.
         """
         try:
             with self._carrying:
@@ -228,7 +231,7 @@ class SqliteStore(SqlStore):
         """See `Store`."""
         self.check_process()
         if not events and snapshot is None:
-            if self._owed:  # a deletion that was repeated, say
+            if self._owed:  # for instance, a repeated deletion
                 self._empty(self._writing)
             self._check_ahead()
             with _store_errors(self.path):
@@ -237,7 +240,7 @@ class SqliteStore(SqlStore):
         with _store_errors(self.path), self._transaction() as connection:
             self._check_fence(fence)
             if erased:
-                assert snapshot is not None  # it comes with them
+                assert snapshot is not None  # erasures come with one
                 erase(connection.execute, model, snapshot.time, erased)
             connection.executemany(
                 f"INSERT INTO events (model, fence, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -246,7 +249,7 @@ class SqliteStore(SqlStore):
             if snapshot is not None:
                 keep(connection.execute, model, snapshot, bool(erased))
         if erased:
-            with self._carrying:  # what the mover ends now began before the commit
+            with self._carrying:  # a checkpoint that ends now began before the commit
                 self._owed = True
             if why := self._empty(self._writing, PATIENCE):
                 logger.warning("what was erased is in %r still, %s; tried again later", self._ahead, why)
@@ -254,7 +257,7 @@ class SqliteStore(SqlStore):
             if self._owed:
                 self._empty(self._writing)
         elif self._wal() > self._longest:
-            why = self._empty(self._writing, PATIENCE)  # in vain: commits go on, and do not each wait
+            why = self._empty(self._writing, PATIENCE)  # if in vain, commits continue without each waiting
             self._longest = LONGEST_WAL + (self._wal() if why else 0)
 
     def _wal(self) -> int:
@@ -275,10 +278,10 @@ class SqliteStore(SqlStore):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        self._check_ahead()  # else nobody finds what was committed
+        self._check_ahead()  # otherwise nobody would find the commit
 
     def check_process(self) -> None:
-        """Refuse a process that was forked: connections and lock are its parent's."""
+        """Raise an error in a forked process, whose connections and lock belong to its parent."""
         if os.getpid() != self._process:
             raise StoreError(
                 f"{str(self.path)!r} was opened by process {self._process}, of which this one is a fork; open it after "
@@ -304,11 +307,11 @@ class SqliteStore(SqlStore):
             after = rows[-1].sequence
 
     def _page(self, question: LiteralString, values: Sequence[Any]) -> list[Event]:
-        """The first rows of an answer, as many as `PAGE_BYTES` hold, and one at least."""
+        """Return the first rows of a query, as many as `PAGE_BYTES` hold, and at least one."""
         found: list[Event] = []
         size = 0
         with _store_errors(self.path), closing(self._reading.execute(question, values)) as rows:
-            for row in rows:  # SQLite reads each when it is asked for
+            for row in rows:  # SQLite reads each row on demand
                 found.append(Event._make(row))
                 size += len(found[-1].body) + len(found[-1].numbers or b"")
                 if size > PAGE_BYTES:
@@ -334,7 +337,7 @@ class SqliteStore(SqlStore):
             return self._reading.execute(statement, values).rowcount
 
     def vacuum(self) -> None:
-        """Write the file anew, so that it has nothing of what was deleted; as long as nobody else has it."""
+        """Rewrite the file without any deleted data, as long as nobody else has it."""
         with _store_errors(self.path):
             self._writing.execute("VACUUM")
             self._empty(self._writing, WAIT)
@@ -353,14 +356,14 @@ class SqliteStore(SqlStore):
             cursor = self._reading.execute(
                 "INSERT INTO models (name, spec, created) VALUES (?, ?, ?)", (name, spec, created)
             )
-            assert cursor.lastrowid is not None  # it was an insertion
+            assert cursor.lastrowid is not None  # it was an insert
             return ModelRow(cursor.lastrowid, name, spec, created)
 
     def close(self) -> None:
         """See `Store`."""
         self._ended.set()
         if self._mover is not None:
-            self._mover.join()  # it waits for nobody for longer than a second; a file that hangs cannot be closed
+            self._mover.join()  # it waits at most a second; a hanging file cannot be closed
         with self._lock:
             for connection in self._open:
                 connection.close()
@@ -369,15 +372,15 @@ class SqliteStore(SqlStore):
             self._held.close()
 
     def __del__(self) -> None:
-        """A store that nobody closed closes its connections, of which Python 3.13 warns otherwise."""
-        with suppress(Exception):  # one that was never opened lacks them
+        """Close the connections of a store that nobody closed, about which Python 3.13 would warn."""
+        with suppress(Exception):  # a store that was never opened has none
             self.close()
 
 
 def _lock_of(path: Path) -> sqlite3.Connection:
-    """The lock that whoever writes holds, a transaction in an empty file beside; a StoreError where another does.
+    """Return the writer's lock, a transaction in an empty file next to the store; raise a StoreError if it is taken.
 
-    SQLite's locks are the same on every system, tell two connections of one process apart, and stay with the parent
+    SQLite's locks are the same on every system, distinguish two connections of one process, and stay with the parent
     when a process is forked.
     """
     lock = sqlite3.connect(f"{path}.lock", timeout=0.0, isolation_level=None, check_same_thread=False)
@@ -393,7 +396,7 @@ def _lock_of(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def _store_errors(path: Path) -> Iterator[None]:
-    """SQLite's errors as those of a store."""
+    """Turn SQLite's errors into those of a store."""
     try:
         yield
     except sqlite3.IntegrityError as error:

@@ -1,4 +1,4 @@
-"""Contextual adaptive doubly robust estimates: intervals that hold for the log of a policy that learns.
+"""Contextual adaptive doubly robust estimates: intervals that are valid for the log of a policy that learns.
 
 Bibaut, Dimakopoulou, Kallus, Chambaz and van der Laan (2021), "Post-contextual-bandit inference" (arXiv 2106.00418):
 the doubly robust term D_t of row t, by a model that knows the rows before it, is a martingale difference around the
@@ -14,7 +14,7 @@ in its own contexts only, so here σ_t² is
     Σ_a π(a) q(a);
 
 a tenth of the rows so far, as loggers change in proportion to time. It is a function of the past, which keeps the
-estimate centred, and it needs to follow σ_t up to a factor only, since the standard error is taken from the terms
+estimate centred, and it only needs to follow σ_t up to a factor, since the standard error is computed from the terms
 themselves.
 """
 
@@ -28,15 +28,15 @@ from solid_bandits.ope.contract import Value, normal
 from solid_bandits.ope.terms import Terms, dr_terms
 
 BURN = 20
-"""Rows at the start that only serve the estimates of σ."""
+"""Number of rows at the start that only serve the estimates of σ."""
 SHARE = 0.1
 LEAST = 50.0
-"""Rows that m_t is a mean over: a share of those so far, or so many."""
+"""Number of rows averaged in m_t: a share of those so far, or a fixed number."""
 NO_VARIANCE = "no interval: the terms do not vary"
 
 
 def cadr(terms: Terms, level: float) -> Value:
-    """The estimate with its normal interval."""
+    """Return the estimate with its normal interval."""
     if len(terms.reward) <= 2 * BURN:
         return Value(None, note=f"needs more than {2 * BURN} rows")
     values, inverse = dr_terms(terms), inverses(terms)
@@ -49,7 +49,7 @@ def cadr(terms: Terms, level: float) -> Value:
 
 
 def inverses(terms: Terms) -> Floats:
-    """1 / σ_t of each row."""
+    """Return 1 / σ_t of each row."""
     found = np.zeros(len(terms.reward))
     stabilise(terms.reward - terms.expected, terms.baseline, terms.second, found)
     return found

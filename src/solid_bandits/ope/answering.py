@@ -1,4 +1,4 @@
-"""Which of the intervals of an evaluation carries the promise, and why."""
+"""Choice of the interval of an evaluation to rely on, with the reason."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from solid_bandits._internal.types import Plain
 from solid_bandits.ope.contract import Value
 
 SEEN = 0.05
-"""Drift is taken to be seen where the p-value of the test against it is smaller."""
+"""Level of the test against drift: a smaller p-value counts as drift."""
 DRIFT = "p-value of a value that does not drift"
 UNDER_DRIFT = (
     "the value seems to have changed over the log: anytime holds the mean over the period all the same, while cadr "
@@ -17,7 +17,7 @@ UNDER_DRIFT = (
 
 
 class Answer(NamedTuple):
-    """The value and the interval to go by.
+    """The value and the interval to rely on.
 
     Example:
         >>> import solid_bandits as sb
@@ -32,17 +32,17 @@ class Answer(NamedTuple):
     estimator: str
     value: float
     low: float | None
-    """The ends of the interval; None where there is none that holds."""
+    """Ends of the interval; None if none is valid."""
     high: float | None
     why: str
-    """Why it is this one, in words."""
+    """Why this one was chosen."""
 
 
 def answer(values: Mapping[str, Value], learning: bool, numbers: Plain) -> Answer:
-    """Choose among the values of the estimators that were asked for.
+    """Choose among the values of the requested estimators.
 
-    `cadr` for a logger that learns, or `dr` for one that does not, where its interval is shown and no drift is seen;
-    else `anytime`, whose bounds hold for any logger, for few rewards and under drift.
+    `cadr` for a logger that learns, or `dr` for one that does not, if its interval is shown and there is no sign of
+    drift; else `anytime`, whose bounds are valid for any logger, for few rewards and under drift.
     """
     first = "cadr" if learning else "dr"
     drifts = numbers.get(DRIFT, 1.0) < SEEN
@@ -81,7 +81,7 @@ def _of(name: str, values: Mapping[str, Value], why: str) -> Answer:
 
 
 def said(label: str, found: Answer, level: float) -> str:
-    """Say an answer in a sentence.
+    """Describe an answer in a sentence.
 
     Example:
         >>> said("uniform", Answer("dr", 0.5, 0.4, 0.6, "it holds"), 0.95)

@@ -1,4 +1,4 @@
-"""Bounds of the mean of a policy's value over the period of a log: for any logger, at every time at once, under drift.
+"""Bounds on the mean of a policy's value over the period of a log: for any logger, at all times at once, under drift.
 
 The terms ξ_t of `bounded` have for their mean given the past μ_t, the policy's value (or a difference of two) in row t,
 and ξ_t >= ℓ - k_t with ℓ = 0 for a value, -1 for a difference. With x_t a mean of the terms before t, and 0 <= λ (k_t -
@@ -11,13 +11,13 @@ so that
     M_n(λ) = exp(Σ_t log(1 + λ (ξ_t - x_t)) + λ Σ_t x_t - λ Σ_t μ_t)
 
 is a supermartingale, and so is its mixture over λ; with probability at least 1 - α the mixture never reaches 1/α
-(Ville). The μ_t enter by their sum alone: what is bounded is their mean over the rows so far, however they change. This
-is the betting of Waudby-Smith and Ramdas (2024, arXiv 2010.09686) with the exponential in the place of the mean, as in
-their empirical Bernstein bounds, and with log(1 + y) in the place of the lower bound of it that these take. Nothing is
-intersected over time: a bound that was good once says nothing of a value that has changed since.
+(Ville). The μ_t enter only by their sum: the bounds are on their mean over the rows so far, however they change. This
+is the betting of Waudby-Smith and Ramdas (2024, arXiv 2010.09686) with the exponential in place of the mean, as in
+their empirical Bernstein bounds, and with log(1 + y) in place of its lower bound that these use. Nothing is
+intersected over time: an earlier bound says nothing about a value that has changed since.
 
 A λ that has become too large for k_t stops: from then on it counts the μ_t as ℓ. The grid of λ and its weights are
-fixed, so nothing needs to be known of the length of a log.
+fixed, so the length of the log need not be known.
 """
 
 import math
@@ -31,11 +31,11 @@ from solid_bandits.ope.contract import Value
 from solid_bandits.ope.terms import Terms, dr_terms
 
 MOST = 0.95
-"""The largest share of what λ may be that is used."""
+"""Largest fraction of the allowed λ that is used."""
 GRID: Floats = np.array([MOST * 0.6**power for power in range(26)])
-"""λ, down to 3e-6."""
+"""Grid of λ, down to 3e-6."""
 WEIGHTS = 1 / (1 + ((np.arange(26) - 7) / 3) ** 2)
-"""The weights of the mixture before they are normalised: most lies on λ from 0.006 to 0.1."""
+"""Weights of the mixture before normalisation: most weight is on λ from 0.006 to 0.1."""
 HALVINGS = 60
 CROSSED = (
     "the anytime-valid bounds have crossed, which happens with a probability of at most 1 - confidence where arms were "
@@ -44,7 +44,7 @@ CROSSED = (
 
 
 def anytime(terms: Terms, level: float, reward_range: tuple[float, float]) -> Value:
-    """The doubly robust mean, and bounds that hold at every time at once; none where they have crossed."""
+    """Return the doubly robust mean, and bounds that hold at all times at once; no bounds if they have crossed."""
     low, high = bounds(terms, level)
     base, width = reward_range[0], reward_range[1] - reward_range[0]
     value = float(dr_terms(terms).mean())
@@ -54,7 +54,7 @@ def anytime(terms: Terms, level: float, reward_range: tuple[float, float]) -> Va
 
 
 def bounds(terms: Terms, level: float) -> tuple[float, float]:
-    """The two bounds of the mean value over all rows, on [0, 1]."""
+    """Return the two bounds on the mean value over all rows, on [0, 1]."""
     tail, end = (1 - level) / 2, np.array([len(terms.lower)])
     low = least_means(terms.lower, terms.lower_slack, 0.0, end, tail)
     high = -least_means(terms.upper, terms.upper_slack, -1.0, end, tail)
@@ -62,11 +62,11 @@ def bounds(terms: Terms, level: float) -> tuple[float, float]:
 
 
 def difference(terms: Terms, tail: float, marks: Ints | None = None) -> tuple[Floats, Floats]:
-    """The bounds of a mean difference of two values over the first rows, for some numbers of rows, on [-1, 1].
+    """Return bounds on a mean difference of two values over the first rows, for some numbers of rows, on [-1, 1].
 
     Args:
-        terms: of the difference.
-        tail: the probability with which either bound may ever be wrong.
+        terms: terms of the difference.
+        tail: probability with which either bound may ever be wrong.
         marks: numbers of rows, in ascending order; None is all rows.
     """
     ends = np.array([len(terms.lower)]) if marks is None else marks
@@ -76,7 +76,7 @@ def difference(terms: Terms, tail: float, marks: Ints | None = None) -> tuple[Fl
 
 
 def path(terms: Terms, level: float, reward_range: tuple[float, float]) -> pl.DataFrame:
-    """The bounds as the log grew: columns rows, low and high; without rows at which they cross."""
+    """Return the bounds as the log grew: columns rows, low and high; without rows at which they cross."""
     base, width = reward_range[0], reward_range[1] - reward_range[0]
     count, tail = len(terms.reward), (1 - level) / 2
     marks = np.array(sorted({int(step) for step in np.geomspace(min(10, count), count, 40)}))
@@ -87,14 +87,14 @@ def path(terms: Terms, level: float, reward_range: tuple[float, float]) -> pl.Da
 
 
 def least_means(terms: Floats, slacks: Floats, least: float, marks: Ints, tail: float) -> Floats:
-    """The lower bounds of the mean of the μ_t over the first rows, for some numbers of rows.
+    """Return lower bounds on the mean of the μ_t over the first rows, for some numbers of rows.
 
     Args:
         terms: ξ_t.
-        slacks: k_t, by how much they may fall below `least`.
-        least: ℓ: 0 or -1, the least that the μ_t can be; the most is 1 + ℓ for a value, 1 for a difference.
+        slacks: k_t, the amounts by which they may fall below `least`.
+        least: ℓ: 0 or -1, the least possible μ_t; the largest is 1 + ℓ for a value, 1 for a difference.
         marks: numbers of rows, in ascending order.
-        tail: the probability with which any of the bounds may be wrong.
+        tail: probability with which any of the bounds may be wrong.
     """
     gains = np.zeros((len(marks), len(GRID)))
     follow(terms, slacks, least, marks, GRID, np.zeros(len(GRID)), gains)
@@ -102,7 +102,7 @@ def least_means(terms: Floats, slacks: Floats, least: float, marks: Ints, tail: 
 
 
 def where_reached(gains: Floats, counts: Floats, least: float, tail: float) -> Floats:
-    """The m >= ℓ where the mixtures of exp(gain - λ n m) are 1 / tail; every part falls in m."""
+    """Return the m >= ℓ at which the mixtures of exp(gain - λ n m) equal 1 / tail; every part falls in m."""
     shares = np.log(WEIGHTS / WEIGHTS.sum()) + gains
 
     def beyond(mean: Floats) -> Bools:
@@ -111,7 +111,7 @@ def where_reached(gains: Floats, counts: Floats, least: float, tail: float) -> F
 
     low, high = np.full(len(counts), least), np.ones(len(counts))
     possible = beyond(low) & (counts > 0)
-    while (far := beyond(high) & possible).any():  # where the logged probabilities are false
+    while (far := beyond(high) & possible).any():  # happens if the logged probabilities are false
         low, high = np.where(far, high, low), np.where(far, 2 * high, high)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
@@ -124,8 +124,8 @@ def where_reached(gains: Floats, counts: Floats, least: float, tail: float) -> F
 def follow(
     terms: Floats, slacks: Floats, least: float, marks: Ints, grid: Floats, current: Floats, gains: Floats
 ) -> None:
-    """Write Σ log(1 + λ (ξ_t - x_t)) + λ Σ x_t of each λ, after each of some numbers of rows."""
-    mean, top, mark = 0.0, 0, 0  # of λ before `top`, which have become too large, none is used again
+    """Write Σ log(1 + λ (ξ_t - x_t)) + λ Σ x_t for each λ, after each of some numbers of rows."""
+    mean, top, mark = 0.0, 0, 0  # λ before `top` have become too large and are not used again
     for t in range(terms.shape[0]):
         if mark >= marks.shape[0]:
             break
@@ -137,7 +137,7 @@ def follow(
             current[j] += grid[j] * least
         for j in range(top, grid.shape[0]):
             current[j] += math.log1p(grid[j] * (terms[t] - centre)) + grid[j] * centre
-        mean += (terms[t] - mean) / (t + 2.0)  # of one more that was 0
+        mean += (terms[t] - mean) / (t + 2.0)  # as if there were one more term, 0
         while mark < marks.shape[0] and marks[mark] == t + 1:
             for j in range(grid.shape[0]):
                 gains[mark, j] = current[j]

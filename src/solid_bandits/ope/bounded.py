@@ -1,7 +1,7 @@
 """Terms whose mean is a policy's value, or the difference of two, and that never fall far below it.
 
-Rewards r are on [0, 1]. With v(a) = (π(a) - π'(a)) / g(a) the signed weights of the difference of two policies (π' = 0
-for one policy alone) and a control variate h(a),
+Rewards r are on [0, 1]. With v(a) = (π(a) - π'(a)) / g(a), the signed weights of the difference of two policies (π' = 0
+for a single policy), and a control variate h(a),
 
     ξ_t = v(a_t) (r_t - h(a_t)) + Σ_a (π(a) - π'(a)) h(a)
 
@@ -10,12 +10,12 @@ smallest, but it may fall far below 0 where weights are large. So h moves from q
 where v(a) < 0, just so far that the first part stays above -k_t (Waudby-Smith et al. 2022, arXiv 2210.10768, Section
 2.2, for one policy). The upper bound is the lower one of π' - π.
 
-k_t is a number from the rows before t: of a grid, the one that promises the shortest interval, with the variance σ² of
-the terms without a limit, and τ²(k) what the limit would have added to it,
+k_t is computed from the rows before t: of a grid, it is the one that promises the shortest interval, given the variance
+σ² of the terms without a limit, and τ²(k), which the limit would have added to it,
 
     √(2 N L (σ² + τ²(k))) + k L,   N the next power of 2 after t.
 
-Where g is known of the chosen arm alone, h is 0 or 1 by the sign of π(a) - π'(a), and k_t is 0.
+If g is known only for the chosen arm, h is 0 or 1 by the sign of π(a) - π'(a), and k_t is 0.
 """
 
 import math
@@ -28,13 +28,13 @@ from solid_bandits._internal.types import Floats, Ints
 from solid_bandits.ope.rows import Rows
 
 LIMITS = np.concatenate([[0.0], 0.25 * 2.0 ** np.arange(26)])
-"""The grid of k."""
+"""Grid of k."""
 COST = 5.0
-"""L: about the logarithm of 1 / α and the price of a mixture."""
+"""L: approximately the logarithm of 1 / α plus the cost of a mixture."""
 
 
 class Bounding:
-    """Makes the bounded terms of one contrast, block after block; it keeps what the choice of k_t needs."""
+    """Bounded terms of one contrast, made block by block, with the sums for the choice of k_t."""
 
     def __init__(self) -> None:
         self._added = np.zeros(len(LIMITS))
@@ -44,10 +44,10 @@ class Bounding:
         """Return ξ_t and k_t of the rows.
 
         Args:
-            rows: of the log.
+            rows: rows of the log.
             signed: π(a) - π'(a), shape (rows, arms).
             q: the model's rewards, on the scale of `reward`, shape (rows, arms).
-            reward: on [0, 1], shape (rows,).
+            reward: rewards on [0, 1], shape (rows,).
         """
         every = np.arange(len(reward))
         if rows.probabilities is None:
@@ -63,7 +63,7 @@ class Bounding:
 
 
 def unit(values: Any, ends: tuple[float, float]) -> Any:
-    """Rewards on [0, 1]."""
+    """Scale rewards to [0, 1]."""
     return (values - ends[0]) / (ends[1] - ends[0])
 
 
@@ -81,7 +81,7 @@ def write_terms(
     found: Floats,
     chosen: Floats,
 ) -> None:
-    """Write ξ_t and k_t; `added` has the sums of τ²(k), `sums` the number of rows and the sum of squares."""
+    """Write ξ_t and k_t; `added` holds the sums of τ²(k), `sums` the number of rows and the sum of squares."""
     for t in range(reward.shape[0]):
         before = sums[0]
         k = 1.0

@@ -1,17 +1,17 @@
-"""`choose`: which of several settings of policies that learn would have earned most; or that the log cannot tell.
+"""`choose`: which of several settings of learning policies would have earned most, or that the log cannot tell.
 
-The log is divided into blocks of consecutive rows, and in each block every candidate starts anew and learns: of the
-rows in which it decides as was logged, those are kept that make the kept ones a run of its own, a share m of all (see
-`replay`). Every row, kept or not, says what the candidate would have earned at this point of its run, exploration
-included: with π_t the probabilities of its decision, the term is the doubly robust one (Dudík, Erhan, Langford and Li
-2012, arXiv 1210.4862),
+The log is divided into blocks of consecutive rows, and in each block every candidate starts anew and learns. Of the
+rows in which it decides as was logged, a subset is kept that forms a run of its own, a share m of all (see `replay`).
+Every row, kept or not, says what the candidate would have earned at this point of its run, including exploration: with
+π_t the probabilities of its decision, the term is the doubly robust one (Dudík, Erhan, Langford and Li 2012, arXiv
+1210.4862),
 
     D_t = Σ_a π_t(a) q(a) + π_t(a_t) / g(a_t) (r_t - q(a_t)).
 
 A block's value is the mean of its terms. Candidates are compared on the same blocks by Student's interval of the
-differences: the luck of a run is in it, as each block has a run of its own, and it does not get shorter than it should
-where blocks have unlike variances, as where the logger learns (Ibragimov and Müller 2010). A policy that does not learn
-is compared in the same way.
+differences. It includes the luck of a run, as each block has its own run, and it is not too short if blocks have
+unequal variances, as when the logger learns (Ibragimov and Müller 2010). A policy that does not learn is compared in
+the same way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from solid_bandits.policies.contract import DecisionPolicy
 from solid_bandits.statistics.intervals import student
 
 SHORTEST = 20
-"""Decisions that the run of a block must have on average, at the least."""
+"""Least mean number of decisions in the run of a block."""
 COLUMNS = {
     "policy": pl.String,
     "value": pl.Float64,
@@ -52,11 +52,11 @@ class Choice:
     """The choice among candidates.
 
     Args:
-        best: the one that is settled to be better than all others; None where the log cannot tell.
-        table: one row per candidate, the best first: its value per decision, by how much it is behind the first with
-            the simultaneous interval and the standard error of that, and whether it is settled to be behind.
-        decisions: how long a run was on average: values are of the first so many decisions.
-        blocks: runs of each candidate.
+        best: the candidate that is settled to be better than all others; None if the log cannot tell.
+        table: one row per candidate, the best first: its value per decision, its distance behind the first with the
+            simultaneous interval and standard error, and whether it is settled to be behind.
+        decisions: mean length of a run: values are for the first decisions, up to this number.
+        blocks: number of runs of each candidate.
         confidence: the level at which all intervals hold together.
 
     Example:
@@ -78,7 +78,7 @@ class Choice:
 
     @property
     def said(self) -> str:
-        """The choice in a sentence."""
+        """Return the choice as a sentence."""
         first = self.table["policy"][0]
         value = wording.number(self.table["value"][0])
         runs = f"in {self.blocks} runs of about {wording.number(self.decisions)} decisions"
@@ -101,22 +101,23 @@ def choose(
     seed: int = 0,
     **settings: Any,
 ) -> Choice:
-    """Choose among policies that learn, with their settings, by what they would have earned while they learnt.
+    """Choose among policies that learn, with their settings, by what they would have earned while learning.
 
-    The answer is None where the simultaneous intervals of the differences leave more than one candidate. A run is as
-    long as a block's rows times the least probability of an arm, so a choice is for the first so many decisions.
+    The answer is None if the simultaneous intervals of the differences leave more than one candidate. The length of a
+    run is a block's rows times the least probability of an arm, so a choice is about the first decisions, up to that
+    number.
 
     Args:
         log: as for `evaluate`, with features and the probabilities of all arms.
-        policies: labels to policies: those that learn, such as `sb.RandUCB(bonus=0.5)`, and those of `evaluate`.
-        blocks: of rows; each is a run of every candidate, and the rows of one run do not serve another.
+        policies: labels to policies: learning ones, such as `sb.RandUCB(bonus=0.5)`, and those of `evaluate`.
+        blocks: number of blocks of rows; each is a run of every candidate, and no row serves two runs.
         confidence: the level at which all intervals hold together.
         model: as for `evaluate`.
         missing_reward: as for `evaluate`.
         columns: as for `evaluate`.
         context: as for `evaluate`.
-        seed: of the rows that are kept and of the agents.
-        settings: of the agents; `noise_std` is the standard deviation of the rewards if it is not given.
+        seed: seed of the kept rows and of the agents.
+        settings: settings of the agents; `noise_std` defaults to the standard deviation of the rewards.
 
     Example:
         >>> import numpy as np
@@ -196,10 +197,10 @@ def _fixed(target: Target, rows: Rows, q: Floats) -> Floats:
 
 
 def _learning(agent: Agent, rows: Rows, row: int, q: Floats, keep: bool) -> tuple[float, bool]:
-    """The term of a row, and whether the agent has learnt from it: where it is kept and the agent agrees."""
+    """Return the term of a row, and whether the agent learnt from it: if the row is kept and the agent agrees."""
     decision, undo = tried(agent, rows, row)
     chances, place, reward = decision.probabilities, int(rows.place[row]), float(rows.reward[row])
-    assert chances is not None  # agents are made with them
+    assert chances is not None  # agents are made with probabilities
     term = float(chances @ q[row, : len(chances)]) + chances[place] / rows.propensity[row] * (
         reward - q[row, place]
     )
@@ -212,7 +213,9 @@ def _learning(agent: Agent, rows: Rows, row: int, q: Floats, keep: bool) -> tupl
 
 
 def _chosen(labels: Sequence[str], values: Floats, level: float, length: float) -> Choice:
-    """The first by its mean over blocks; each pair has an interval, as which is the first was seen in the log."""
+    """Return the first candidate by its mean over blocks; every pair has an interval, since the first was seen in the
+    log.
+    """
     order = np.argsort(-values.mean(axis=1), kind="stable")
     first = int(order[0])
     one_level = 1 - (1 - level) / (len(labels) * (len(labels) - 1) / 2)

@@ -1,4 +1,4 @@
-"""`compare`: several policies on the same rows, their differences, and which order is settled."""
+"""`compare`: several policies on the same rows, their differences, and which parts of their order are settled."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -52,14 +52,15 @@ PAIRS = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """Policies compared on the same rows of a log, what was played among them.
+    """Policies compared on the same rows of a log, with what was played among them.
 
     Args:
-        table: one row per segment and policy: value, its difference to what was played, and the ranks that are
-            possible by the differences; the first row of each segment is what the log itself earned.
+        table: one row per segment and policy: value, its difference from what was played, and the ranks that the
+            differences
+            allow; the first row of each segment is what the log itself earned.
         pairs: one row per segment and pair: the difference, its interval, and whether the order is settled.
         confidence: the level at which all intervals of both tables hold together.
-        cautions: what a reader should know first.
+        cautions: warnings to read first.
 
     Example:
         >>> import solid_bandits as sb
@@ -76,11 +77,11 @@ class Comparison:
 
     @property
     def said(self) -> str:
-        """Who won, for everyone, in a sentence."""
+        """Say in a sentence who won, for everyone."""
         return self.sentence(EVERYONE)
 
     def sentence(self, segment: str) -> str:
-        """Who won in a segment, in a sentence."""
+        """Say in a sentence who won in a segment."""
         rows = self.table.filter(pl.col("segment") == segment).sort("value", descending=True)
         best = rows["policy"][0]
         worse, unsettled = list[str](), list[str]()
@@ -96,7 +97,7 @@ class Comparison:
     def difference(
         self, policy: str, other: str, segment: str = EVERYONE
     ) -> tuple[float | None, float | None]:
-        """The ends of the interval of the value of one policy less that of another; None where there is none."""
+        """Return the ends of the interval of one policy's value minus another's; None if there is none."""
         inside = self.pairs.filter(pl.col("segment") == segment)
         for first, second, sign in ((policy, other, 1), (other, policy, -1)):
             row = inside.filter((pl.col("policy") == first) & (pl.col("other") == second))
@@ -124,18 +125,18 @@ def compare(
     """Compare policies on the same rows of a log: what each earned, by how much they differ, which order is settled.
 
     Differences are of pairs: rows in which two policies do the same cancel. All intervals hold together (Bonferroni).
-    Those of few effective rewards, of skewed terms, and under drift are bounds that hold for any logger and at every
-    time at once; the others are normal. A policy that is always one arm is compared on the rows where the arm was on
-    offer.
+    For few effective rewards, for skewed terms, and under drift they are bounds that hold for any logger and at all
+    times at once; the others are normal. A policy that always chooses one arm is compared on the rows where that arm
+    was on offer.
 
     Args:
         log: as for `evaluate`.
         policies: labels to policies, as for `evaluate`; or a list of words, such as `always:ARM`.
-        segments: of rows, each compared for itself: a column of the table or several; one label per row; or `tree`, of
-            depth 2 at the most, found on the first half of the rows and judged on the second.
+        segments: segments of rows, each compared separately: one or several columns of the table; one label per row; or
+            `tree`, of depth at most 2, found on the first half of the rows and judged on the second.
         logger: `learning` or `fixed`, as for `evaluate`.
         model: as for `evaluate`.
-        reward_range: the least and the largest reward there can be; (0, 1) if all rewards lie in it.
+        reward_range: the least and the largest possible reward; (0, 1) if all rewards lie in it.
         missing_reward: as for `evaluate`.
         confidence: the level at which all intervals hold together.
         columns: as for `evaluate`.
@@ -197,7 +198,7 @@ def _values(
     ends: tuple[float, float] | None,
     learning: bool,
 ) -> list[dict[str, Any]]:
-    """The rows of the table of values, what was played first and then by value."""
+    """Return the rows of the table of values: what was played first, and then by value."""
     found = {label: of_value(group, label, level, ends, learning) for label in group.values}
     order = sorted(found, key=lambda label: (label != PLAYED, -(found[label].value or 0.0)))
     rows = []
@@ -231,7 +232,7 @@ def _values(
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence.
+    """Return names in a sentence.
 
     Example:
         >>> listed(["a", "b", "c"])
@@ -241,10 +242,10 @@ def listed(names: Sequence[str]) -> str:
 
 
 def enough(terms: Terms, level: float, learning: bool) -> bool:
-    """Return whether a normal interval of this level may be trusted.
+    """Return whether a normal interval of this level can be trusted.
 
-    The further out a quantile z, the more skewness matters: the share of misses on one side is off by about γ z³ / 6 of
-    itself. So 1 / γ² must be larger by (z / 1.96)⁶ than for an interval of 95%.
+    The further out a quantile z, the more skewness matters: the share of misses on one side is off by a relative error
+    of about γ z³ / 6. So 1 / γ² must be larger by (z / 1.96)⁶ than for an interval of 95%.
     """
     inverse = inverses(terms) if learning else np.ones(len(terms.reward))
     needed = SYMMETRIC * max(float(ndtri(0.5 + level / 2)) / 1.96, 1.0) ** 6
@@ -254,7 +255,7 @@ def enough(terms: Terms, level: float, learning: bool) -> bool:
 def of_value(
     group: Contrasts, label: str, level: float, ends: tuple[float, float] | None, learning: bool
 ) -> Value:
-    """The value of a policy with its interval."""
+    """Return the value of a policy with its interval."""
     terms = group.values[label]
     few = effective_rewards(terms) < ENOUGH
     if label != PLAYED and not few and enough(terms, level, learning):
@@ -269,7 +270,7 @@ def of_value(
 def of_difference(
     group: Contrasts, pair: Pair, level: float, ends: tuple[float, float] | None, learning: bool
 ) -> Value:
-    """The difference of two policies with its interval; both must have enough effective rewards for a normal one."""
+    """Return the difference of two policies with its interval; a normal one needs enough effective rewards of both."""
     terms = group.pairs[pair]
     few = any(effective_rewards(group.values[label]) < ENOUGH for label in pair)
     if not few and enough(terms, level, learning):

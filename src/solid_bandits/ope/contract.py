@@ -1,4 +1,4 @@
-"""What an estimator is: how it is computed, what it needs, what its interval holds for, and what it answers."""
+"""Contract of an estimator: how it is computed, what it needs, when its interval is valid, and its result."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from solid_bandits.ope.terms import Found, Terms
 
 
 class Value(NamedTuple):
-    """An estimate: its value, its interval where there is one, and what it is an interval of."""
+    """An estimate: its value, its interval if there is one, and what the interval is for."""
 
     value: float | None
     low: float | None = None
@@ -18,28 +18,28 @@ class Value(NamedTuple):
     interval: str = ""
     note: str = ""
     caution: str = ""
-    """A sentence that a reader should see before the numbers."""
+    """A warning to read before the numbers."""
 
 
 def normal(value: float, error: float, level: float, kind: str, note: str = "") -> Value:
-    """An estimate with the normal interval of its standard error."""
+    """Return an estimate with the normal interval of its standard error."""
     half = float(ndtri(0.5 + level / 2)) * error
     return Value(value, value - half, value + half, kind, note)
 
 
 class Settings(NamedTuple):
-    """The arguments of `evaluate` that estimators read."""
+    """Arguments of `evaluate` that estimators read."""
 
     level: float
-    """The level of the interval."""
+    """Confidence level of the interval."""
     ends: tuple[float, float] | None
-    """The least and the largest reward there can be, where they are known."""
+    """The least and the largest possible reward, if known."""
     threshold: float | None
     """τ of switch-dr; None is tuned."""
     strength: float | None
     """λ of dros; None is tuned."""
     retraced: Callable[[Terms], Value] | None
-    """`cadr` as its paper has it, where the logger can be asked."""
+    """`cadr` as in its paper, if the logger can be queried."""
 
 
 class Estimator(NamedTuple):
@@ -52,15 +52,15 @@ class Estimator(NamedTuple):
     """
 
     line: str
-    """One line for readers."""
+    """One-line description for readers."""
     estimate: Callable[[Found, Settings], Value]
     weighted: bool = True
     """Whether it needs the logger's probabilities."""
     ranged: bool = False
     """Whether it needs the range of rewards."""
     learning: bool = False
-    """Whether its interval holds where the logger learns."""
+    """Whether its interval is valid if the logger learns."""
     normal: bool = True
-    """Whether its interval rests on a normal approximation: it then needs effective rewards."""
+    """Whether its interval is a normal approximation, which needs effective rewards."""
     ratio: Callable[[Terms], tuple[Floats, Floats]] | None = None
-    """Terms above and below, where it is a ratio of two sums over rows, as the bootstrap needs it."""
+    """Numerators and denominators of the terms, if it is a ratio of two sums over rows, for the bootstrap."""

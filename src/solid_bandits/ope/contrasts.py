@@ -1,8 +1,8 @@
-"""Differences of policies on the same rows: of two of them, or of one and what was played; also of segments of rows.
+"""Differences of policies on the same rows: between two of them, or from what was played; also by segments of rows.
 
 A difference is a policy whose probabilities are π(a) - π'(a), so its terms are those of `terms`, and rows in which both
-do the same cancel. What was played has the probabilities g(a); where g is known of the chosen arm alone, its weight is
-1 and the reward model is left out.
+do the same cancel. What was played has the probabilities g(a); if g is known only for the chosen arm, its weight is 1
+and the reward model is left out.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,9 +21,9 @@ from solid_bandits.ope.targets import Target, as_target, checked
 from solid_bandits.ope.terms import Terms, check_propensities, terms_of
 
 PLAYED = "the log"
-"""The label of what was played."""
+"""Label of what was played."""
 EVERYONE = "everyone"
-"""The label of all rows together."""
+"""Label of all rows together."""
 ALWAYS = "always:"
 
 Pair = tuple[str, str]
@@ -34,11 +34,11 @@ class Contrasts(NamedTuple):
 
     rows: int
     values: dict[str, Terms]
-    """Of policies by their labels, and of what was played."""
+    """Terms of policies by their labels, and of what was played."""
     pairs: dict[Pair, Terms]
-    """Of differences, the first less the second."""
+    """Terms of differences, the first minus the second."""
     partly: dict[str, int]
-    """Policies that are always one arm which is not in every row: in how many it is."""
+    """Number of rows that have its arm, for policies that always choose one arm which is not in every row."""
 
 
 class Asked(NamedTuple):
@@ -46,11 +46,11 @@ class Asked(NamedTuple):
 
     target: Target
     arm: str | None = None
-    """The arm of a policy that is always one: rows without it are left out of all that it is compared in."""
+    """The arm of a policy that always chooses one: rows without it are left out of all its comparisons."""
 
 
 def as_asked(policy: Any, rows: int, log: Any) -> Asked:
-    """The policy that an argument stands for."""
+    """Return the policy that an argument denotes."""
     if isinstance(policy, str) and policy.startswith(ALWAYS) and policy != ALWAYS:
         arm = policy.removeprefix(ALWAYS)
         return Asked(Target(lambda rows: _indicator(rows, arm)), arm)
@@ -70,16 +70,16 @@ def contrast(
     segments: tuple[Sequence[str], Ints] | None = None,
     pairs: Collection[Pair] | None = None,
 ) -> dict[str, Contrasts]:
-    """Walk through the log once; the answer has all rows as `EVERYONE`, and the segments.
+    """Walk through the log once; return the contrasts of all rows as `EVERYONE`, and of the segments.
 
     Args:
-        reader: of the log.
-        policies: by their labels.
-        model: of the rewards.
-        ends: the range of rewards; None where it is not known.
-        segments: their labels, and which of them each row of the log is in, by the number that `Rows.where` has; -1
-            is in none.
-        pairs: of labels; None is all, with what was played as the second.
+        reader: reader of the log.
+        policies: policies by their labels.
+        model: model of the rewards.
+        ends: range of rewards; None if unknown.
+        segments: labels of the segments, and the index of the segment of each row of the log, by the numbers of
+            `Rows.where`; -1 for none.
+        pairs: pairs of labels; None is all, with what was played as the second.
     """
     wanted = list(combinations((*policies, PLAYED), 2)) if pairs is None else list(pairs)
     names = (EVERYONE, *segments[0]) if segments else (EVERYONE,)
@@ -107,7 +107,7 @@ def contrast(
 
 
 def taken(rows: Rows, where: Bools) -> Rows:
-    """Some of the rows."""
+    """Return some of the rows."""
     fields = rows._asdict()
     kept: dict[str, Any] = {
         name: value[where] for name, value in fields.items() if isinstance(value, np.ndarray)
@@ -117,7 +117,7 @@ def taken(rows: Rows, where: Bools) -> Rows:
 
 
 class _Group:
-    """The terms of one group of rows, as its blocks come."""
+    """The terms of one group of rows, added block by block."""
 
     def __init__(
         self, policies: Mapping[str, Asked], pairs: Sequence[Pair], ends: tuple[float, float] | None
@@ -165,7 +165,7 @@ class _Group:
         self._blocks.setdefault(key, []).append(terms)
 
     def found(self) -> Contrasts:
-        """All blocks together."""
+        """Return all blocks together."""
         whole = {
             key: Terms(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
             for key, blocks in self._blocks.items()
@@ -177,7 +177,7 @@ class _Group:
 
 
 def _of_played(rows: Rows, ends: tuple[float, float] | None) -> Terms:
-    """The rewards themselves."""
+    """Return the rewards themselves, as terms."""
     one, nothing = np.ones(len(rows.reward)), np.zeros(len(rows.reward))
     reward = unit(rows.reward, ends) if ends else nothing
     bounded = (reward, nothing, -reward, nothing)
@@ -187,7 +187,7 @@ def _of_played(rows: Rows, ends: tuple[float, float] | None) -> Terms:
 
 
 def _less_played(rows: Rows, policy: Floats, ends: tuple[float, float] | None) -> Terms:
-    """A policy less what was played, where g is known of the chosen arm alone: (w - 1) r, or (w - 1) (1 - r)."""
+    """Return a policy minus what was played, if g is known only for the chosen arm: (w - 1) r, or (w - 1) (1 - r)."""
     nothing = np.zeros(len(rows.reward))
     matched = policy[np.arange(len(nothing)), rows.place]
     weight = matched / rows.propensity - 1

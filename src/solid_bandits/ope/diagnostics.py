@@ -1,4 +1,4 @@
-"""Diagnostics that tell whether a log can answer for a policy: weights, effective rewards, support."""
+"""Diagnostics of whether a log can answer for a policy: weights, effective rewards, support."""
 
 import math
 
@@ -12,20 +12,20 @@ from solid_bandits.ope.answering import DRIFT, SEEN, UNDER_DRIFT
 from solid_bandits.ope.terms import Found, Terms, dr_terms
 
 SMALL = 100
-"""A smaller effective sample size is a caution."""
+"""Effective sample size below which a caution is given."""
 SYMMETRIC = 25
-"""Rows per squared skewness that it needs besides (studies/off_policy/answers.py)."""
+"""Number of rows per squared skewness that it also needs (studies/off_policy/answers.py)."""
 ENOUGH = 50
-"""Effective rewards that an interval by a normal approximation needs (studies/off_policy/rare_rewards.py)."""
+"""Number of effective rewards needed for a normal approximation (studies/off_policy/rare_rewards.py)."""
 
 
 def check_support(found: Found, who: str = "the policy") -> None:
-    """Refuse a log whose logger never chose what the policy would."""
+    """Raise an error if the logger never chose arms that the policy would choose."""
     check_terms(found.terms, who)
 
 
 def check_terms(terms: Terms, who: str) -> None:
-    """The same, of the terms of a policy."""
+    """Raise the same error for the terms of a policy."""
     outside = terms.outside
     if outside.sum() > 0:
         raise ArgumentError(
@@ -37,15 +37,15 @@ def check_terms(terms: Terms, who: str) -> None:
 
 
 def effective_rewards(terms: Terms) -> float:
-    """Count the rewards that an estimate rests on: of rewards 0 and 1, the rarer outcome.
+    """Count the rewards that an estimate is based on; for rewards 0 and 1, those of the rarer outcome.
 
-    With u = r - min r or u = max r - r over the rows of the log, whichever gives less, it is the least of
+    With u = r - min r or u = max r - r over the rows of the log, whichever gives less, it is the smaller of
 
         (Σ w u)² / Σ (w u)²   and   (Σ u)² / Σ u² · n / Σ_t Σ_a π(a)² / g(a).
 
-    The first is what was seen. The second is what is to be expected if all arms had the same rewards: it knows of arms
-    that weigh much and had no rewards yet, which the first does not. Both are the same for a + b r in the place of r,
-    whatever a and b != 0, so that neither units nor the names of outcomes matter.
+    The first is observed. The second is expected if all arms had the same rewards: it accounts for arms with large
+    weights and no rewards yet, which the first does not. Both are the same for a + b r in place of r, whatever a and b
+    != 0, so that neither units nor the names of outcomes matter.
     """
     if not terms.weight.any():
         return 0.0
@@ -58,11 +58,11 @@ def effective_rewards(terms: Terms) -> float:
 
 
 def rows_per_skewness(terms: Terms, inverse: Floats) -> float:
-    """Return 1 / γ², γ the skewness that a weighted sum of terms would have if all arms had the same rewards.
+    """Return 1 / γ², γ being the skewness of a weighted sum of terms if all arms had the same rewards.
 
-    The terms are w (r - mean r) / σ_t, with `inverse` 1 / σ_t: 1 for a plain mean, those of `cadr` for it. A normal
-    interval misses on one side by about as much as γ (Cochran's rule asks for 25). For rare rewards of 0 or 1, weights
-    of 1 and a plain mean, 1 / γ² is about the number of the rarer outcome.
+    The terms are w (r - mean r) / σ_t, with `inverse` 1 / σ_t: 1 for a plain mean, `cadr`'s for `cadr`. A normal
+    interval misses on one side by about γ (Cochran's rule requires 25). For rare rewards of 0 or 1, weights of 1 and a
+    plain mean, 1 / γ² is about the number of the rarer outcome.
     """
     apart = terms.reward - terms.reward.mean()
     above = float((inverse**3 * terms.third).sum()) * float((apart**3).mean())
@@ -75,7 +75,8 @@ def rows_per_skewness(terms: Terms, inverse: Floats) -> float:
 def drift(terms: Terms) -> float:
     """Return the p-value of a test that the doubly robust terms have the same mean in each quarter of the rows.
 
-    Quarters are of time. A χ² of 3 degrees of freedom: Σ (mean of the quarter - m)² / its squared standard error.
+    Quarters are in time. The statistic has a χ² distribution with 3 degrees of freedom: Σ (mean of the quarter - m)² /
+    its squared standard error.
     """
     quarters = [part for part in np.array_split(dr_terms(terms), 4) if len(part) > 1]
     errors = np.array([float(part.var(ddof=1)) / len(part) for part in quarters])
@@ -91,7 +92,7 @@ def _effective(total: float, squares: float) -> float:
 
 
 def diagnostics(found: Found, weighted: bool) -> Plain:
-    """Numbers, by their names; those of weights only where there are some."""
+    """Return the diagnostics by name; those of weights only if there are any."""
     terms = found.terms
     log = {
         "rows": len(terms.reward),
@@ -122,7 +123,7 @@ def diagnostics(found: Found, weighted: bool) -> Plain:
 
 
 def cautions(found: Found, numbers: Plain) -> list[str]:
-    """Sentences that a reader should see before the numbers; `numbers` are the diagnostics."""
+    """Return warnings to read before the numbers; `numbers` are the diagnostics."""
     said = []
     if found.learnt:
         said.append(
@@ -130,7 +131,7 @@ def cautions(found: Found, numbers: Plain) -> list[str]:
             "their noise, and looks better than it is; evaluate it on rows that came later, or a policy of "
             "sb.ope.fitted on the rest"
         )
-    if "effective rewards" not in numbers:  # of estimates without weights
+    if "effective rewards" not in numbers:  # for estimates without weights
         return said
     if found.left_out:
         said.append(

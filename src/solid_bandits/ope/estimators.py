@@ -1,6 +1,6 @@
 """All estimators of a policy's value from the terms of a log, by name.
 
-A new one is a function of the terms and an entry at the end; all else reads the entry.
+A new one is a function of the terms and an entry at the end; everything else reads the entry.
 """
 
 import math
@@ -20,12 +20,12 @@ GRID = 25
 
 
 def ips(terms: Terms, level: float) -> Value:
-    """Inverse propensity: mean of w r. Unbiased."""
+    """Return the inverse propensity estimate, the mean of w r, which is unbiased."""
     return _mean(terms.weight * terms.reward, level)
 
 
 def snips(terms: Terms, level: float) -> Value:
-    """Self-normalised: Σ w r / Σ w, with the interval of a ratio of means."""
+    """Return the self-normalised estimate Σ w r / Σ w, with the interval of a ratio of means."""
     total = float(terms.weight.sum())
     if total == 0:
         return Value(None, note="the policy never chooses what was logged")
@@ -35,25 +35,25 @@ def snips(terms: Terms, level: float) -> Value:
 
 
 def doubly_robust(terms: Terms, level: float) -> Value:
-    """Mean of Σ_a π(a) q(a) + w (r - q). Unbiased whatever the model."""
+    """Return the mean of Σ_a π(a) q(a) + w (r - q), which is unbiased whatever the model."""
     return _mean(dr_terms(terms), level)
 
 
 def switched(weight: Floats, threshold: float) -> Floats:
-    """W where it is at most τ, else 0: the model alone is left elsewhere (Wang, Agarwal and Dudík 2017)."""
+    """Return w where it is at most τ, else 0, leaving only the model there (Wang, Agarwal and Dudík 2017)."""
     return np.where(weight <= threshold, weight, 0.0)
 
 
 def shrunk(weight: Floats, strength: float) -> Floats:
-    """λ w / (w² + λ) (Su, Dimakopoulou, Krishnamurthy and Dudík 2020, optimistic)."""
+    """Return λ w / (w² + λ) (Su, Dimakopoulou, Krishnamurthy and Dudík 2020, optimistic)."""
     return weight if math.isinf(strength) else strength * weight / (weight**2 + strength)
 
 
 def _tuned(terms: Terms, level: float, given: float | None, changed: Any, symbol: str) -> Value:
-    """With the parameter given, or with that of least estimated variance + bias².
+    """Return the estimate with the given parameter, or with the one of least estimated variance + bias².
 
-    The bias is that of the changed weights on the log itself, mean of (w' - w)(r - q), and two of its standard errors.
-    The interval is of the estimator's own mean: a bias is not in it.
+    The bias is that of the changed weights on the log itself, the mean of (w' - w)(r - q), plus two standard errors.
+    The interval is for the estimator's own mean and does not include a bias.
     """
     if given is None:
         top = float(terms.weight.max(initial=0.0))
@@ -75,7 +75,7 @@ def _error(terms: Terms, weight: Floats) -> float:
 
 
 def replayed(terms: Terms, level: float) -> Value:
-    """Mean reward where the policy would have chosen what was logged (Li et al. 2011), for a uniform logger."""
+    """Return the mean reward where the policy agrees with the log (Li et al. 2011), for a uniform logger."""
     count = int(terms.offered[0])
     same = bool(
         (terms.offered == count).all() and np.allclose(terms.propensity, 1 / count, rtol=1e-9, atol=0)
@@ -95,13 +95,13 @@ def _mean(values: Floats, level: float) -> Value:
 def bootstrap(
     above: Floats, below: Floats, level: float, samples: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """The interval of the quantiles of Σ above / Σ below over samples of rows, with replacement."""
+    """Return the interval of the quantiles of Σ above / Σ below over samples of rows, with replacement."""
     count = len(above)
     found = np.empty(samples)
     for place in range(samples):
         times = np.bincount(rng.integers(count, size=count), minlength=count)
         total = times @ below
-        found[place] = (times @ above) / total if total > 0 else np.nan  # of rows of which none counts
+        found[place] = (times @ above) / total if total > 0 else np.nan  # if none of the rows counts
     tail = (1 - level) / 2
     low, high = np.nanquantile(found, [tail, 1 - tail])
     return float(low), float(high)

@@ -1,5 +1,5 @@
 """Models of the expected reward. The ridge regression learns row by row, so that no row is predicted from itself or
-from later ones: logs of a policy that learns allow nothing else.
+from later ones: logs of a learning policy permit nothing else.
 """
 
 from typing import Any
@@ -20,13 +20,13 @@ RIDGE = 1.0
 
 
 class ZeroModel:
-    """The model that expects 0: doubly robust estimates are then those by weights alone."""
+    """The model that expects 0, with which doubly robust estimates use weights alone."""
 
     def __init__(self) -> None:
         self._sums: dict[str, Any] = {}
 
     def predict(self, rows: Rows) -> Floats:
-        """The expected reward of each arm on offer, shape (rows, arms)."""
+        """Return the expected reward of each arm on offer, shape (rows, arms)."""
         return np.zeros(rows.mask.shape)
 
     def add_policy(self, label: str, rows: Rows, policy: Floats, expected: Floats) -> None:
@@ -34,19 +34,19 @@ class ZeroModel:
         self._sums[label] = self._sums.get(label, 0.0) + float((policy * expected).sum())
 
     def direct(self, label: str, count: int) -> float:
-        """The direct method's value of a policy, after so many rows."""
+        """Return the direct method's value of a policy, after `count` rows."""
         return float(self._sums[label]) / count
 
 
 class GivenModel(ZeroModel):
-    """Predictions that were made before: a function of features, or one list per row of the log."""
+    """Predictions made beforehand: a function of features, or one list per row of the log."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
         self._model = model
 
     def predict(self, rows: Rows) -> Floats:
-        """The numbers of the function or the lists, checked."""
+        """Return the numbers of the function or the lists, checked."""
         found = self._called(rows) if callable(self._model) else by_row("model", "rewards", self._model, rows)
         sound = ((found >= -LARGEST_REWARD) & (found <= LARGEST_REWARD)).all(axis=1)
         if not sound.all():
@@ -73,7 +73,7 @@ class GivenModel(ZeroModel):
 
 
 class RidgeModel(ZeroModel):
-    """Ridge regressions on what describes the arms: one on [features, 1] where arms have features of their own, else
+    """Ridge regressions on the description of the arms: one on [features, 1] if arms have their own features, otherwise
     one for each arm on [context, 1], or on 1 alone. Named values are encoded as `logs.with_features` does.
     """
 
@@ -83,7 +83,7 @@ class RidgeModel(ZeroModel):
         self._weights = self._targets = np.zeros((0, 0))
 
     def predict(self, rows: Rows) -> Floats:
-        """Predict each row, then take in its reward, row after row."""
+        """Predict each row, then learn its reward, row after row."""
         shared = rows.features is None
         described = _described(rows)
         self._widen(len(rows.names) if shared else 1, 1 + described.shape[-1])
@@ -106,7 +106,7 @@ class RidgeModel(ZeroModel):
         self._targets = np.concatenate([self._targets, np.zeros((more, width))])
 
     def add_policy(self, label: str, rows: Rows, policy: Floats, expected: Floats) -> None:
-        """Add the features of the arms that the policy would choose; each model has sums of its own."""
+        """Add the features of the arms that the policy would choose; each model has its own sums."""
         described = _described(rows)
         if rows.features is not None:
             arms = policy[..., None] * described
@@ -118,12 +118,10 @@ class RidgeModel(ZeroModel):
             )
             found = weights @ np.hstack([described[:, 0], np.ones((len(policy), 1))])
         before = self._sums.get(label, found[:0])
-        self._sums[label] = found + np.pad(
-            before, ((0, len(found) - len(before)), (0, 0))
-        )  # arms that are new
+        self._sums[label] = found + np.pad(before, ((0, len(found) - len(before)), (0, 0)))  # new arms
 
     def direct(self, label: str, count: int) -> float:
-        """By the models as they are at the end: the mean of the features of the chosen arms, times θ."""
+        """Return the value under the final models: the mean of the features of the chosen arms, times θ."""
         thetas = [
             np.linalg.solve(triangle, goal)
             for triangle, goal in zip(self._triangles, self._targets, strict=True)
@@ -132,7 +130,7 @@ class RidgeModel(ZeroModel):
 
 
 def _described(rows: Rows) -> Floats:
-    """The features of the arms, shape (rows, arms, dim); of one arm where all share a context."""
+    """Return the features of the arms, shape (rows, arms, dim); of one arm if all share a context."""
     if rows.features is not None:
         return rows.features
     return np.zeros((len(rows.place), 1, 0)) if rows.context is None else rows.context[:, None, :]
@@ -142,7 +140,7 @@ Model = ZeroModel
 
 
 def as_model(model: Any, rows: int | None = None) -> Model:
-    """The model that an argument of `evaluate` stands for; `rows` is the height of the log, where it is known."""
+    """Return the model that an argument of `evaluate` denotes; `rows` is the height of the log, if known."""
     if model is None:
         return ZeroModel()
     if isinstance(model, str) and model == "linear":
@@ -167,12 +165,12 @@ def predict_in_order(
     found: Floats,
     shared: bool,
 ) -> None:
-    """Write each row's predictions by the models before it, then take in its reward."""
+    """Write each row's predictions by the models before it, then learn its reward."""
     width = weights.shape[1]
     theta, row, gains = np.zeros(width), np.zeros(width), np.zeros(width)
-    one = np.ones(width)  # its last entry stays: the constant
+    one = np.ones(width)  # its last entry is always the constant
     number = np.array(0.0)
-    sums = number, number, np.array(0), number, number, number  # nobody asks for them
+    sums = number, number, np.array(0), number, number, number  # unused
     for i in range(codes.shape[0]):
         for k in range(counts[i]):
             model = codes[i, k] if shared else 0

@@ -1,10 +1,10 @@
-"""Logs without probabilities: they are estimated, shown to be calibrated or not, and doubted by a stated factor.
+"""Logs without probabilities: they are estimated, checked for calibration, and doubted by a stated factor.
 
 The logger is modelled by a conditional logit: arm a has the utility α_a + B_aᵀ[x, x²] + βᵀφ(a), from the context x that
-arms share and the features φ(a) that they have of their own, standardised; probabilities are proportional to the
-exponential of the utility among the arms on offer. Each row's probabilities come from a fit to the other folds.
+arms share and their own features φ(a), standardised; probabilities are proportional to the exponential of the utility
+among the arms on offer. Each row's probabilities come from a fit to the other folds.
 
-What the logger knew and the log does not is not in any model. `Estimated.band` says what it could do: by the marginal
+No model contains what the logger knew and the log does not. `Estimated.band` says what that could do: in the marginal
 sensitivity model (Tan 2006; Zhao, Small and Bhattacharya 2019, arXiv 1711.11286) the odds of the chosen arm may be off
 by a factor of Γ either way, so that 1 / g lies between 1 + (1/ĝ - 1) / Γ and 1 + Γ (1/ĝ - 1).
 """
@@ -26,12 +26,12 @@ from solid_bandits.ope.targets import as_target
 from solid_bandits.ope.terms import collect
 
 RIDGE = 1.0
-"""The weight of the squares of B and β in the likelihood's place."""
+"""Weight of the squares of B and β, subtracted from the likelihood."""
 CERTAIN = 0.995
-"""A logger whose choice can be foretold in so many rows is taken to be deterministic."""
+"""Share of predictable choices from which a logger counts as deterministic."""
 BINS = 10
 SMALL = 0.01
-"""Smaller estimated probabilities of chosen arms are a caution."""
+"""Estimated probability of chosen arms below which a caution is given."""
 DETERMINISTIC = (
     "cannot answer: the logger's choice can be foretold in {share:.1%} of the rows, so that it is deterministic and "
     "nothing in the log tells what another arm would have earned"
@@ -43,10 +43,10 @@ class Estimated:
     """A log with estimated probabilities.
 
     Args:
-        log: the log, with `probabilities` and `probability`: `evaluate`, `compare` and the others take it.
+        log: the log with `probabilities` and `probability`, which `evaluate`, `compare` and the others accept.
         calibration: by tenths of the estimated probabilities of all arms: the mean estimate, the share that was chosen,
             its standard error, and the number of rows.
-        cautions: what a reader should know first.
+        cautions: warnings to read first.
 
     Example:
         >>> import numpy as np
@@ -74,14 +74,14 @@ class Estimated:
         """Return, for each Γ, the least and the largest value that the policy could have, and their interval.
 
         The value is the self-normalised one (`snips`); `least` and `largest` are its extremes over all probabilities
-        that Γ allows, and `low` and `high` take in the luck of the rows by the percentile bootstrap.
+        that Γ allows, and `low` and `high` add the luck of the rows by the percentile bootstrap.
 
         Args:
             policy: as for `evaluate`.
             gammas: the factors, each >= 1; at 1 the estimated probabilities are true.
-            confidence: the level of the interval.
-            samples: of the bootstrap.
-            seed: of the bootstrap.
+            confidence: level of the interval.
+            samples: number of bootstrap samples.
+            seed: seed of the bootstrap.
         """
         level = checks.number("confidence", confidence, above=0, below=1)
         count = checks.integer("samples", samples, least=1)
@@ -114,7 +114,7 @@ class Estimated:
 
 
 def extremes(reward: Floats, matched: Floats, odds: Floats, factor: float) -> tuple[float, float]:
-    """The least and the largest Σ w r / Σ w with w = π (1 + λ (1/ĝ - 1)), 1/Γ <= λ <= Γ; rewards in ascending order.
+    """Return the extremes of Σ w r / Σ w with w = π (1 + λ (1/ĝ - 1)), 1/Γ <= λ <= Γ; `reward` must ascend.
 
     At the largest value λ is Γ from some reward on and 1/Γ below, at the least the other way round.
     """
@@ -142,14 +142,14 @@ def estimated(
     """Estimate the probabilities of a logger that did not log them.
 
     Args:
-        log: as for `evaluate`; probabilities in it are not looked at.
-        folds: parts of the rows; the probabilities of each are from a fit to the others.
+        log: as for `evaluate`; probabilities in it are ignored.
+        folds: number of parts of the rows; the probabilities of each come from a fit to the others.
         columns: as for `evaluate`.
         context: as for `evaluate`.
-        seed: of the folds.
+        seed: seed of the folds.
 
     Raises:
-        ValueError: where the logger is deterministic: then no model helps.
+        ValueError: the logger is deterministic, so that no model helps.
 
     Example:
         >>> import numpy as np
@@ -167,7 +167,7 @@ def estimated(
     parts = checks.integer("folds", folds, least=2)
     reader = Reader(log, columns, context)
     table = reader.table()
-    # All rows at once, with or without a reward: what was chosen is known in each.
+    # All rows at once, with or without a reward, because the choice is known in each.
     whole = Reader(table.with_columns(pl.lit(0.0).alias("reward")))
     blocks = list(whole.blocks())
     if not blocks or table.height < 2 * parts:
@@ -208,7 +208,7 @@ def estimated(
 
 
 class _Offers(NamedTuple):
-    """What describes rows, with one entry per row in each array."""
+    """Description of rows, with one entry per row in each array."""
 
     shared: Floats
     """The context and its squares."""
@@ -237,7 +237,7 @@ def _offers(rows: Rows, width: int) -> _Offers:
 
 
 class _Logit:
-    """A conditional logit, fitted: the likelihood less the ridge is largest; constants are not shrunk."""
+    """A fitted conditional logit, which maximises the likelihood minus the ridge; constants are not shrunk."""
 
     def __init__(self, arms: int, offers: _Offers) -> None:
         shared, own, _, mask, _ = offers
@@ -278,7 +278,7 @@ class _Logit:
         def loss(values: Floats) -> tuple[float, Floats]:
             chances = self._chances(values, described, own, codes, mask)
             missing = -chances
-            missing[every, place] += 1.0  # of the chosen arm
+            missing[every, place] += 1.0  # for the chosen arm
             by_arm = np.einsum("nk,nka->na", missing, onto)
             gradient = np.concatenate([(by_arm.T @ described).ravel(), np.einsum("nk,nkd->d", missing, own)])
             penalty = shrunk * values
@@ -290,7 +290,7 @@ class _Logit:
         return found
 
     def probabilities(self, offers: _Offers) -> Floats:
-        """Of the arms on offer, shape (rows, arms)."""
+        """Return the probabilities of the arms on offer, shape (rows, arms)."""
         return self._chances(self.values, *self._scaled(offers), offers.codes, offers.mask)
 
 
@@ -300,7 +300,7 @@ def _scale(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _calibration(found: Floats, chosen: Bools) -> pl.DataFrame:
-    """By tenths of the estimates: where one is the same as many others, fewer."""
+    """Return the calibration by tenths of the estimates, or fewer parts if many estimates are equal."""
     cuts = np.unique(np.quantile(found, np.linspace(0, 1, BINS + 1)[1:-1]))
     place = np.searchsorted(cuts, found, side="left")
     rows = []

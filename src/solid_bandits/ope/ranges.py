@@ -1,4 +1,4 @@
-"""The least and the largest reward there can be: as declared, or seen to be 0 and 1."""
+"""The least and the largest possible reward, as declared, or 0 and 1 if the rewards suggest it."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ ASSUMED = "all rewards are within [0, 1], and the anytime-valid bounds take it t
 
 
 def checked_range(given: Any) -> Ends | None:
-    """A range as it was declared, checked; None where it was not."""
+    """Return a declared range, checked; None if there is none."""
     if given is None:
         return None
     try:
@@ -27,7 +27,7 @@ def checked_range(given: Any) -> Ends | None:
 
 
 def range_of(reader: Reader, given: Any) -> tuple[Ends | None, list[str]]:
-    """The range of the rewards of a log, None where it is not known; and what is assumed, in words."""
+    """Return the range of the rewards of a log (None if unknown), and assumptions in words."""
     ends = checked_range(given)
     rewards = reader.table()["reward"].drop_nulls()
     filled = [] if reader.missing_reward is None else [reader.missing_reward]

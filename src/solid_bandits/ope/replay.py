@@ -1,8 +1,8 @@
-"""Replay a policy that learns on the rows of a log in which it agrees with the logger.
+"""Replay of a learning policy on the rows of a log in which it agrees with the logger.
 
-Li, Chu, Langford and Wang (2011): in a log of uniform choices, the rows in which a policy would have pulled what was
-pulled are a run of that policy in the world, if it learns from them alone. A logger with other known probabilities g is
-made uniform first: a row is kept with probability m / g, m the least probability of any arm.
+Li, Chu, Langford and Wang (2011): in a log of uniform choices, the rows in which a policy would have pulled the logged
+arm form a run of that policy in the world, if it learns only from them. A logger with other known probabilities g is
+made uniform first: a row is kept with probability m / g, m being the least probability of any arm.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from solid_bandits.statistics.intervals import student
 
 
 class Replayed(NamedTuple):
-    """The run of a policy that learns on a part of a log.
+    """The run of a learning policy on a part of a log.
 
     Example:
         >>> import solid_bandits as sb
@@ -37,11 +37,11 @@ class Replayed(NamedTuple):
     value: Value
     """Mean reward per decision of the run, with Student's interval."""
     rewards: Floats
-    """In the order of the run's decisions."""
+    """Rows in the order of the run's decisions."""
     rows: int
-    """Rows of the log."""
+    """Number of rows of the log."""
     agent: Agent
-    """The agent as it was at the end."""
+    """The agent at the end."""
 
 
 def replay(
@@ -55,14 +55,14 @@ def replay(
 ) -> Replayed:
     """Let an agent decide and learn on the rows of a log in which it agrees with the logger.
 
-    It needs a logger whose probabilities of all arms are known and have a least one above 0 that is the same share of
-    1 / arms in every row, as a floor gives; and it keeps few rows: about a share m of them, m that least probability.
+    It needs a logger whose probabilities of all arms are known, with a positive least probability that is the same
+    share of 1 / arms in every row, as a floor gives; and it keeps few rows: about a share m, that least probability.
 
     Args:
         log: as for `evaluate`, with features.
-        agent: a new one, of any policy that decides from features; it learns.
-        seed: of the rows that are kept.
-        confidence: the level of the interval, of the mean over runs as long as this one.
+        agent: a new agent of any policy that decides from features; it learns.
+        seed: seed of the choice of kept rows.
+        confidence: level of the interval for the mean over runs as long as this one.
         columns: as for `evaluate`.
         context: as for `evaluate`.
 
@@ -105,7 +105,7 @@ def replay(
 
 
 def least_share(reader: Reader) -> float:
-    """The least g · K over all arms of all rows."""
+    """Return the least g · K over all arms of all rows."""
     least = np.inf
     for rows in reader.blocks():
         if rows.probabilities is None:
@@ -118,7 +118,9 @@ def least_share(reader: Reader) -> float:
 
 
 def _played(agent: Agent, rows: Rows, row: int) -> float | None:
-    """The reward if the agent decides as was logged, and has learnt it; else None, and the agent is as it was."""
+    """Return the reward, which the agent then learnt, if it decides as was logged; else None, with the agent
+    unchanged.
+    """
     decision, undo = tried(agent, rows, row)
     if decision.arm != rows.place[row]:
         undo()
@@ -129,9 +131,9 @@ def _played(agent: Agent, rows: Rows, row: int) -> float | None:
 
 
 def tried(agent: Agent, rows: Rows, row: int) -> tuple[Decision, Callable[[], None]]:
-    """The agent's decision in a row, and what makes it undone: the agent is then as it was before.
+    """Return the agent's decision in a row, and a function that undoes it.
 
-    What was drawn stays drawn: the numbers of a decision that is undone must not decide about the next row.
+    Random numbers stay drawn: those of an undone decision must not decide about the next row.
     """
     assert rows.features is not None
     arrays = [array for array in arrays_of(agent._compiled.state) if array.dtype != np.uint64]

@@ -1,4 +1,4 @@
-"""Segments of the rows of a log: by columns, by labels, or a small tree that the log itself suggests."""
+"""Segments of the rows of a log: by columns, by labels, or by a small tree found in the log itself."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,21 +14,21 @@ from solid_bandits.ope.rows import Reader, Rows, read_table
 
 TREE = "tree"
 MOST = 20
-"""Segments at most: each has intervals of its own, which widens all."""
+"""Largest number of segments: each has its own intervals, which widens all."""
 FEW = 8
-"""A column of numbers with more different ones than this is cut at its median."""
+"""Number of different values above which a column of numbers is cut at its median."""
 DEPTH = 2
 SMALLEST = 50
 SHARE = 0.05
-"""Rows that a leaf of the tree needs in the half that it is found on: so many, and such a share of it."""
+"""Least number, and least share, of the rows of the first half that a leaf of the tree needs."""
 CUTS = 16
-"""Thresholds of a feature that are tried."""
+"""Number of thresholds of a feature that are tried."""
 
 Segments = tuple[list[str], Ints]
 
 
 def as_segments(given: Any, reader: Reader, log: Any, context: Sequence[str]) -> Segments | None:
-    """The labels of the segments, and which of them each row of the log is in, -1 for none."""
+    """Return the labels of the segments, and the segment of each row of the log, -1 for none."""
     if given is None:
         return None
     if isinstance(given, str) and given == TREE:
@@ -65,7 +65,7 @@ def _raw(log: Any) -> pl.DataFrame:
 
 
 def by_columns(table: pl.DataFrame, names: Sequence[str]) -> pl.Series:
-    """Return one label per row: the values of the columns, numbers of many values cut at their median."""
+    """Return one label per row: the values of the columns, with numbers of many values cut at their median."""
     found = []
     for name in names:
         if name not in table.columns or table[name].dtype.is_nested():
@@ -90,15 +90,15 @@ class _Scores(NamedTuple):
     """Doubly robust scores of the arms in the rows that a tree is found on."""
 
     described: Floats
-    """What describes a row, shape (rows, features)."""
+    """Description of each row, shape (rows, features)."""
     gains: Floats
-    """q(a), and (r - q) / g more for the chosen arm, shape (rows, arms)."""
+    """q(a), plus (r - q) / g for the chosen arm, shape (rows, arms)."""
 
 
 def _tree(reader: Reader, context: Sequence[str]) -> Segments:
-    """A tree of thresholds, each chosen for the sum over its leaves of the best arm's scores (Athey and Wager 2021).
+    """Return the segments of a tree of thresholds, chosen by the leaves' best scores (Athey and Wager 2021).
 
-    It is grown greedily on the first half of the rows; the segments are its leaves among the second half.
+    It is grown greedily on the first half of the rows; the segments are its leaves in the second half.
     """
     first: list[_Scores] = []
     second: list[tuple[Ints, Floats]] = []
@@ -164,7 +164,7 @@ def _grown(
 
 
 def _describing(rows: Rows) -> Floats:
-    """The context; or the features of all arms, one after the other."""
+    """Return the context, or else the features of all arms, concatenated."""
     if rows.context is not None:
         return rows.context
     if rows.features is None:

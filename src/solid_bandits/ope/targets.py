@@ -21,16 +21,16 @@ SLACK = 1e-6
 
 
 class Target(NamedTuple):
-    """A policy as `evaluate` asks it."""
+    """A policy as `evaluate` uses it."""
 
     probabilities: Callable[[Rows], Floats]
     """The probabilities of the arms of every row, shape (rows, arms)."""
     learnt: Collection[str] = ()
-    """The ids of the events that it is known to have learnt from."""
+    """Ids of the events that it is known to have learnt from."""
 
 
 def uniform() -> Target:
-    """All arms on offer with the same probability.
+    """Return the policy that gives all arms on offer the same probability.
 
     Example:
         >>> import solid_bandits as sb
@@ -42,7 +42,7 @@ def uniform() -> Target:
 
 
 def always(arm: str) -> Target:
-    """One arm, which must be on offer in every row.
+    """Return the policy that always chooses one arm, which must be on offer in every row.
 
     Example:
         >>> import solid_bandits as sb
@@ -65,7 +65,7 @@ def always(arm: str) -> Target:
 
 
 def as_target(policy: Any, rows: int | None = None, log: Any = None) -> Target:
-    """The target that an argument of `evaluate` stands for; `rows` is the height of the log, where it is known."""
+    """Return the target that an argument of `evaluate` denotes; `rows` is the height of the log, if known."""
     if isinstance(policy, Target):
         return policy
     if isinstance(policy, str):
@@ -77,7 +77,7 @@ def as_target(policy: Any, rows: int | None = None, log: Any = None) -> Target:
         raise ArgumentError("policy", f"must be uniform or always:ARM where it is text, got {policy!r}")
     agent = getattr(policy, "agent", policy)
     if isinstance(agent, Agent):
-        # A bandit knows those events that it remembers.
+        # A bandit knows the events that it remembers.
         owner = log if isinstance(log, Bandit) and policy is log.agent else policy
         memory = owner._remembered if isinstance(owner, Bandit) else ()
         design = getattr(policy, "design", None)
@@ -94,7 +94,7 @@ def as_target(policy: Any, rows: int | None = None, log: Any = None) -> Target:
 
 
 def check_lists(name: str, lists: Any, rows: int | None) -> None:
-    """Refuse what is not one list for each row of the log."""
+    """Raise an error unless the argument is one list for each row of the log."""
     if isinstance(lists, pl.Series):
         inner = lists.dtype.inner if isinstance(lists.dtype, pl.List | pl.Array) else None
         sound = isinstance(inner, pl.DataType) and inner.is_numeric()
@@ -114,7 +114,7 @@ def check_lists(name: str, lists: Any, rows: int | None) -> None:
 
 
 def checked(target: Target, rows: Rows) -> Floats:
-    """The target's probabilities, checked."""
+    """Return the target's probabilities, checked."""
     found = np.asarray(target.probabilities(rows), dtype=np.float64)
     if found.shape != rows.mask.shape:
         raise ArgumentError(
@@ -137,7 +137,7 @@ def checked(target: Target, rows: Rows) -> Floats:
 
 
 def frozen(agent: Agent, learnt: Collection[str] = (), design: Design | None = None) -> Target:
-    """An agent as it is: its probabilities for the next decision. With a design, by what the log has by name."""
+    """Return an agent in its current state as a target; with a design, it decides by the named values of the log."""
 
     def target(rows: Rows) -> Floats:
         features = rows.features if design is None else _encoded(design, rows)
@@ -159,7 +159,7 @@ def frozen(agent: Agent, learnt: Collection[str] = (), design: Design | None = N
 
 
 def _encoded(design: Design, rows: Rows) -> Floats:
-    """What a design makes of the named values of some rows; arms that were removed since are there again."""
+    """Return a design's features for the named values of some rows; arms removed since then are restored."""
     if rows.named is None:
         raise ArgumentError("log", "must have named values to evaluate a bandit that decides by them")
     every = copy.copy(design)
@@ -172,9 +172,9 @@ def _encoded(design: Design, rows: Rows) -> Floats:
 
 
 def by_row(name: str, what: str, values: Any, rows: Rows) -> Floats:
-    """The numbers that were given for the arms of each row, found by the rows' numbers; zeros beyond their arms.
+    """Return the numbers given for the arms of each row, found by the rows' numbers; zeros beyond their arms.
 
-    Lists may be longer than a row has arms, by zeros.
+    Lists may be longer than a row's arms if the rest is zeros.
     """
     if isinstance(values, np.ndarray) and values.ndim == 2:
         given = np.asarray(values[rows.where], dtype=np.float64)
@@ -199,7 +199,7 @@ def by_row(name: str, what: str, values: Any, rows: Rows) -> Floats:
 
 
 def _flat(values: Any, where: Ints) -> tuple[Floats, Ints]:
-    """The numbers of some lists, one after the other, and how many each has; none where a list has other things."""
+    """Return the numbers of some lists, concatenated, and the length of each; empty if a list has other contents."""
     if isinstance(values, pl.Series):
         own = (values.arr.to_list() if isinstance(values.dtype, pl.Array) else values).gather(where)
         lengths = own.list.len().fill_null(0).to_numpy().astype(np.int64)
@@ -215,8 +215,9 @@ def _flat(values: Any, where: Ints) -> tuple[Floats, Ints]:
 
 
 def _function(policy: Callable[..., Any]) -> Target:
-    """A function of the features of the arms on offer, shape (arms, dim), and their names; of the context where the
-    arms share one. It returns a probability for each, or the place of one arm.
+    """Return the target of a function of the arms' features, shape (arms, dim), or shared context, and names.
+
+    The function returns a probability for each arm, or the index of one arm.
     """
 
     def target(rows: Rows) -> Floats:
@@ -228,7 +229,7 @@ def _function(policy: Callable[..., Any]) -> Target:
                 "policy", f"must be a function of features and names of the arms, got {short(policy)}"
             ) from None
         except ValueError:
-            pass  # what is written in another language does not tell
+            pass  # functions written in another language have no signature
         for row, count in enumerate(rows.counts):
             names = [rows.names[code] for code in rows.codes[row, :count]]
             answer = np.asarray(policy(rows.shown(row), names))

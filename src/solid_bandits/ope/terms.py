@@ -14,55 +14,55 @@ from solid_bandits.ope.rows import Reader, Rows
 from solid_bandits.ope.targets import Target, checked
 
 LARGEST_WEIGHT = 1e20
-"""Beyond it a weight is refused: squares of weights times rewards must stay numbers."""
+"""Largest accepted weight: squares of weights times rewards must not overflow."""
 
 
 class Terms(NamedTuple):
     """Arrays with one number per row, shape (rows,)."""
 
     weight: Floats
-    """w = π(a) / g(a): of the chosen arm, under the policy and under the logger."""
+    """w = π(a) / g(a) for the chosen arm, under the policy and under the logger."""
     reward: Floats
     expected: Floats
-    """q(a), what the model expected of the chosen arm."""
+    """q(a), the model's expectation for the chosen arm."""
     baseline: Floats
-    """Σ_a π(a) q(a), what it expected of the policy."""
+    """Σ_a π(a) q(a), the model's expectation for the policy."""
     second: Floats
-    """Σ_a π(a)² / g(a), the mean of w² given the offer; w² where g is known of the chosen arm alone."""
+    """Σ_a π(a)² / g(a), the mean of w² given the offer; w² if g is known only for the chosen arm."""
     third: Floats
-    """Σ_a π(a)³ / g(a)², the mean of w³ given the offer; w³ where g is known of the chosen arm alone."""
+    """Σ_a π(a)³ / g(a)², the mean of w³ given the offer; w³ if g is known only for the chosen arm."""
     matched: Floats
     """π(a) of the chosen arm."""
     propensity: Floats
     """g(a)."""
     offered: Ints
-    """Arms on offer."""
+    """Number of arms on offer."""
     outside: Floats
-    """Σ π(a) over arms that the logger gave probability 0; nan where that is not known."""
+    """Σ π(a) over arms that the logger gave probability 0; NaN if unknown."""
     lower: Floats
     """The term of the anytime-valid lower bound (`anytime`), rewards on [0, 1]."""
     lower_slack: Floats
-    """k_t, by how much it may fall below 0."""
+    """k_t, the amount by which it may fall below 0."""
     upper: Floats
-    """The same for the upper bound: of the policy's value times -1."""
+    """The same for the upper bound, that is, for -1 times the policy's value."""
     upper_slack: Floats
-    """k_t, by how much it may fall below -1."""
+    """k_t, the amount by which it may fall below -1."""
 
 
 class Found(NamedTuple):
-    """The terms of a target and what is known of all rows together."""
+    """The terms of a target, with facts about all rows together."""
 
     terms: Terms
     left_out: int
-    """Rows without a reward."""
+    """Number of rows without a reward."""
     learnt: int
-    """Rows whose rewards the policy is known to have learnt from."""
+    """Number of rows whose rewards the policy is known to have learnt from."""
     direct: float
     """The direct method's value."""
 
 
 def dr_terms(terms: Terms, weight: Floats | None = None) -> Floats:
-    """The terms of a doubly robust estimate, with other weights where they are given."""
+    """Return the terms of a doubly robust estimate, with other weights if given."""
     used = terms.weight if weight is None else weight
     return terms.baseline + used * (terms.reward - terms.expected)
 
@@ -76,8 +76,8 @@ def collect(
 ) -> dict[str, Found]:
     """Walk through the log once, for all targets by their labels.
 
-    Without `weighted`, propensities are not asked for: only the direct method is. Without a range of rewards, the terms
-    of `anytime` are left out.
+    Without `weighted`, propensities are not needed, and only the direct method is computed. Without a range of rewards,
+    the terms of `anytime` are left out.
     """
     blocks: dict[str, list[Terms]] = {label: [] for label in targets}
     bounding = {label: (Bounding(), Bounding()) for label in targets}
@@ -108,7 +108,7 @@ def collect(
 
 
 def check_propensities(rows: Rows) -> None:
-    """Refuse rows without the probability of the chosen arm."""
+    """Raise an error for rows without the probability of the chosen arm."""
     for wrong, complaint in (
         (
             np.isnan(rows.propensity),
@@ -124,7 +124,7 @@ def check_propensities(rows: Rows) -> None:
 
 
 def _check_weights(rows: Rows, policy: Floats, weight: Floats, ratios: Floats | None) -> None:
-    """Refuse a logger's probability that is next to 0: its weight would be all there is, or no number."""
+    """Raise an error for a logger's probability near 0, whose weight would dominate everything or overflow."""
     largest = weight if ratios is None else np.maximum(weight, ratios.max(axis=1))
     sound = largest <= LARGEST_WEIGHT
     if not sound.all():
@@ -148,10 +148,10 @@ def terms_of(
     bounding: tuple[Bounding, Bounding],
     weighted: bool,
 ) -> Terms:
-    """The terms of a policy in some rows, or of the difference of two: of their probabilities, then."""
+    """Return the terms of a policy in some rows, or of the difference of two, given their probabilities."""
     every = np.arange(len(rows.reward))
     own, expected = policy[every, rows.place], q[every, rows.place]
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # refused below, where weights count
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # refused below, if weights count
         weight = own / rows.propensity
         second, third = weight**2, np.abs(weight) ** 3
         outside, ratios = np.full(len(every), np.nan), None

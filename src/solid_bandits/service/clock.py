@@ -1,15 +1,15 @@
-"""The time of events: the wall clock's, unless it jumps. Waiting is measured by a clock that never does."""
+"""The time of events: the wall clock's, unless it jumps. Waits are measured by a clock that never does."""
 
 import logging
 import threading
 import time
 
 JUMP = 5_000_000
-"""Microseconds between wall clock and monotonic clock that are a jump; smaller differences are followed slowly."""
+"""Microseconds between wall clock and monotonic clock that count as a jump; smaller differences are followed slowly."""
 SLEW = 100
-"""One part in so many of the time that passed, at most, is corrected: durations are right to one per cent."""
+"""Largest correction is one part in this many of the elapsed time, so that durations are right to one per cent."""
 SETTLED = 60_000_000
-"""Microseconds after which a wall clock that has jumped, and goes on evenly, is believed."""
+"""Microseconds after which a wall clock that has jumped, and is steady since, is believed."""
 logger = logging.getLogger("solid_bandits.service")
 
 
@@ -24,15 +24,15 @@ def monotonic() -> int:
 
 
 class Clock:
-    """Times for events, which pass evenly. It may be shared by threads.
+    """Evenly passing times for events. May be shared between threads.
 
-    A wall clock that jumps is not followed at first. When it has gone on evenly for a minute it is believed, and the
-    jump is added to `shift`, so that whoever measures a wait by these times can take it out again.
+    A jump of the wall clock is not followed at first. After the clock has been steady for a minute it is believed, and
+    the jump is added to `shift`, so that a wait measured by these times can be corrected for it.
     """
 
     def __init__(self) -> None:
         self.shift = 0
-        """Microseconds by which these times have been set, in all."""
+        """Total microseconds by which these times have been changed."""
         self._lock = threading.Lock()
         self._stamp, self._read = wall(), monotonic()
         self._jumped: tuple[int, int] | None = None

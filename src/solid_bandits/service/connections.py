@@ -1,8 +1,8 @@
-"""Bounds on what a connection may hold of the server, whoever is behind it: they need no key to hold.
+"""Bounds on what a connection may hold of the server; its client needs no key for that.
 
-A head has so many bytes, so many lines and so many seconds, a body so many seconds for its length; what is sent ahead
-of answers waits unread, and answers that nobody takes are dropped. Where all connections are taken, a new one takes
-the place of the one that has been idle longest, unless all of them have requests that are being answered.
+A head is limited in bytes, lines and seconds, a body in seconds for its length; requests sent ahead of answers stay
+unread, and answers that nobody reads are dropped. If all connections are in use, a new one replaces the one that has
+been idle longest, unless all of them have requests in progress.
 """
 
 import asyncio
@@ -17,29 +17,30 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from solid_bandits.service.middleware import HEADERS
 
 SLICE = 4096
-"""Bytes that are parsed between two looks at the bounds, so a head may be twice this larger than its bound."""
+"""Bytes parsed between two checks of the bounds, so a head may exceed its bound by twice this."""
 AHEAD = 64 << 10
-"""Bytes of further requests that are kept while one is answered; who sends more gets these answers and no others."""
+"""Bytes of further requests that are kept while one is answered; a client that sends more gets only these answers."""
 BODY_RATE = 64 << 10
-"""Bytes of a body per second, after its first seconds."""
+"""Least bytes per second of a body, after its first seconds."""
 LINGER = 1.0
-"""Seconds in which what still comes after a refusal is thrown away: closed at once, a connection may lose it."""
+"""Seconds in which data that arrives after a refusal is discarded: if closed at once, a connection could lose the
+refusal."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What connections may hold."""
+    """Limits on what connections may hold."""
 
     connections: int = 1_000
-    """Open ones."""
+    """Largest number of open connections."""
     head_bytes: int = 64 << 10
     head_lines: int = 100
     seconds: float = 10.0
-    """For a head; for a body, besides those for its bytes; and for a part of an answer to be taken."""
+    """Seconds for a head; for a body, besides those for its bytes; and for a part of an answer to be read."""
 
 
 class _TooManyLinesError(Exception):
-    """A head has more lines than it may."""
+    """Raised if a head has too many lines."""
 
 
 class Connection(HttpToolsProtocol):
@@ -47,27 +48,28 @@ class Connection(HttpToolsProtocol):
 
     bounds: ClassVar[Bounds]
     idle: ClassVar[dict["Connection", None]]
-    """Connections that may be closed where room is needed, the one that has been so for longest first: those without a
-    request that is being answered, and those whose answer is not taken."""
+    """Connections that may be closed if room is needed, longest idle first: those without a request in progress, and
+    those whose answer is not read.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._reading: Literal["nothing", "head", "body"] = "nothing"
         self._since: float | None = None
-        """When the head or the body that is awaited began; None while nothing is awaited."""
+        """Time at which the awaited head or body began; None if nothing is awaited."""
         self._overdue: float | None = None
-        """Of `_since`, where it was found to be too long ago at the last look."""
+        """The `_since` that was found to be too long ago at the last check."""
         self._begun = False
-        """Whether a message began in the slice that is being parsed."""
+        """Whether a message began in the slice being parsed."""
         self._body_bytes = 0
         self._other_bytes = 0
-        """Of the message, besides its body: its head, the lengths of chunks, trailers."""
+        """Bytes of the message besides its body: its head, the lengths of chunks, trailers."""
         self._rest = b""
-        """Bytes that came ahead of answers, not parsed yet."""
+        """Unparsed bytes that came ahead of answers."""
         self._deaf = False
-        """Whether nothing more is parsed; what comes is thrown away."""
+        """Whether parsing has stopped and further data is discarded."""
         self._refused: float | None = None
-        """When the connection got its last answer, a refusal."""
+        """Time at which the connection got its last answer, a refusal."""
         self._unsent = 0
         self._unsent_since = 0.0
 
@@ -103,7 +105,7 @@ class Connection(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         view = memoryview(data)
         for start in range(0, len(data), SLICE):
-            if self.pipeline:  # else as many requests would be begun as fit into the data
+            if self.pipeline:  # otherwise as many requests would begin as fit into the data
                 self._keep(data[start:])
                 return
             self._parse_slice(view[start : start + SLICE])
@@ -116,7 +118,7 @@ class Connection(HttpToolsProtocol):
         self._begun, before = False, self._body_bytes
         try:
             self.parser.feed_data(part)
-        except httptools.HttpParserUpgrade as error:  # to what is not spoken here: it goes on as it was
+        except httptools.HttpParserUpgrade as error:  # to an unsupported protocol; continue as before
             if error.args[0] < len(part):
                 self._parse_slice(part[error.args[0] :])
             return
@@ -126,7 +128,7 @@ class Connection(HttpToolsProtocol):
             else:
                 self._refuse(400, "this is no HTTP request")
             return
-        if self._begun:  # how much of the slice is the new message's is not known
+        if self._begun:  # the new message's share of the slice is unknown
             return
         self._other_bytes += len(part) - (self._body_bytes - before)
         if self._reading == "body":
@@ -142,13 +144,13 @@ class Connection(HttpToolsProtocol):
             self._end_after_answers()
 
     def on_message_begin(self) -> None:
-        """A head begins."""
+        """Handle the beginning of a head."""
         super().on_message_begin()
         self._reading, self._since, self._begun = "head", self.loop.time(), True
         self._body_bytes = self._other_bytes = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A line of the head; trailers come here too, and are none."""
+        """Handle a line of the head, or a trailer, which is ignored."""
         if self._reading != "head":
             return
         if len(self.headers) >= self.bounds.head_lines:
@@ -156,23 +158,23 @@ class Connection(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """A head is complete, and its request begun."""
+        """Handle a complete head, with which its request begins."""
         super().on_headers_complete()
         self._reading, self._since = "body", self.loop.time()
         self.idle.pop(self, None)
 
     def on_body(self, body: bytes) -> None:
-        """A part of a body."""
+        """Handle a part of a body."""
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """A request is complete."""
+        """Handle a complete request."""
         self._reading, self._since = "nothing", None
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """An answer is written: go on with what came ahead of it."""
+        """Handle a written answer: continue with the data that came ahead of it."""
         super().on_response_complete()
         if self.transport.is_closing():
             return
@@ -186,42 +188,40 @@ class Connection(HttpToolsProtocol):
             self.idle[self] = None
 
     def pause_writing(self) -> None:
-        """An answer is not taken as fast as it is made."""
+        """Note that an answer is read more slowly than it is written."""
         super().pause_writing()
         self.idle[self] = None
 
     def resume_writing(self) -> None:
-        """An answer is taken on."""
+        """Note that an answer is read again."""
         super().resume_writing()
         if self._answering():
             self.idle.pop(self, None)
 
     def look(self, now: float) -> None:
-        """End what has taken too long; called every fraction of a second, with the time of the loop."""
+        """End whatever has taken too long; called every fraction of a second, with the time of the loop."""
         if self._is_stuck(now) or (self._refused is not None and now - self._refused > LINGER):
             self._drop()
             return
         if self._since is None or self._deaf or self.transport.is_closing():
             return
         if self.flow.read_paused or (self._reading != "body" and self._answering()):
-            self._since = now  # it is the server that is slow
+            self._since = now  # the server itself is slow
             return
         seconds = self.bounds.seconds
         if self._reading == "body" and not self.cycle.response_complete:
             seconds += self._body_bytes / BODY_RATE
         if now - self._since <= seconds:
             return
-        if (
-            self._overdue != self._since
-        ):  # where the loop was busy for long, it may be there, and not be read yet
+        if self._overdue != self._since:  # if the loop was busy for long, data may have arrived unread
             self._overdue = self._since
         elif self._reading == "nothing":
-            self._drop()  # nothing was asked
+            self._drop()  # no request was begun
         else:
             self._refuse(408, f"the {self._reading} of the request must come within {seconds:,.0f} seconds")
 
     def _is_stuck(self, now: float) -> bool:
-        """Whether what was written has not been taken for too long, not even a part of it."""
+        """Return whether written data has not been read for too long, not even a part of it."""
         unsent = self.transport.get_write_buffer_size()
         if not unsent or unsent < self._unsent or not self._unsent:
             self._unsent_since = now
@@ -229,7 +229,7 @@ class Connection(HttpToolsProtocol):
         return now - self._unsent_since > self.bounds.seconds
 
     def _answering(self) -> bool:
-        """Whether a request is begun and its answer is not complete."""
+        """Return whether a request has begun and its answer is not complete."""
         return bool(self.pipeline) or (self.cycle is not None and not self.cycle.response_complete)
 
     def _refuse_head(self) -> None:
@@ -237,9 +237,9 @@ class Connection(HttpToolsProtocol):
         self._refuse(431, f"the head of the request must have at most {most}")
 
     def _refuse(self, status: int, message: str) -> None:
-        """End the connection after an answer to the message that is being read, if it can have one."""
+        """End the connection after an answer to the message being read, if it can have one."""
         if self._reading != "body":
-            if self._answering():  # earlier requests get their answers
+            if self._answering():  # earlier requests are answered first
                 self._end_after_answers()
                 return
         elif self.pipeline or (self.cycle.response_started and not self.cycle.response_complete):
@@ -249,7 +249,7 @@ class Connection(HttpToolsProtocol):
         if self._reading != "body" or not self.cycle.response_complete:
             self._write(status, message)
         if self._reading == "body":
-            self.cycle.disconnected = True  # what the application has to say to it is not sent
+            self.cycle.disconnected = True  # the application's answer to it is not sent
             self.cycle.message_event.set()
         self.transport.write_eof()
         self.flow.resume_reading()
@@ -278,14 +278,14 @@ class Connection(HttpToolsProtocol):
         self.transport.abort()
 
     def _leave(self) -> None:
-        """Count no longer: its file is free in a moment."""
+        """Stop counting this connection; its file will be free in a moment."""
         self._deaf, self._rest = True, b""
         self.connections.discard(self)
         self.idle.pop(self, None)
 
 
 def within(bounds: Bounds) -> type[Connection]:
-    """Return the protocol of one server: its connections are counted together."""
+    """Return the protocol of one server, which counts its connections together."""
 
     class Bounded(Connection):
         idle: ClassVar[dict[Connection, None]] = {}

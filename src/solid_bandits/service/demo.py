@@ -1,8 +1,8 @@
 """`make service-demo`: a service on this machine, synthetic traffic, and its page, until Ctrl-C.
 
-Two models are asked at once. *news*: five articles, of which a visitor is shown one; a click is reported within
+Two models receive requests at once. *news*: five articles, of which a visitor is shown one; a click is reported within
 seconds, and no click within 20 seconds is a reward of 0. *prices*: three prices with a profit that is known a moment
-later. All of it is drawn from a seed; nothing leaves this machine.
+later. Everything is drawn from a seed; nothing leaves this machine.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from solid_bandits.client.http import Client
 from solid_bandits.service.keys import FIRST_KEY
 
 LONGEST_END = 60.0
-"""Seconds in which the service and each visitor come to an end; the former takes snapshots."""
+"""Seconds in which the service and each visitor must end; the service takes snapshots then."""
 ARTICLES = ("climate", "football", "recipes", "science", "travel")
 PRICES = ("9.90", "12.90", "14.90")
 SPECS: dict[str, dict[str, Any]] = {
@@ -35,38 +35,40 @@ SPECS: dict[str, dict[str, Any]] = {
 
 
 class World:
-    """What visitors do: offers with features, and the rewards of what they are shown."""
+    """Simulated visitors: offers with features, and the rewards of what they are shown."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
 
     def news(self) -> tuple[dict[str, Any], Floats]:
-        """Articles for a visitor, and the probability of a click on each: by article, and by how it suits him."""
+        """Return articles for a visitor, and the probability of a click on each, by article and by the visitor's
+        taste.
+        """
         suits = self._rng.uniform(size=len(ARTICLES))
         features = np.hstack([np.eye(len(ARTICLES)), np.diag(suits)])
         chances = np.array([0.05, 0.12, 0.08, 0.10, 0.03]) + suits * np.array([0.05, 0.25, 0.10, 0.45, 0.15])
         return {"features": features, "arms": list(ARTICLES)}, chances
 
     def prices(self) -> tuple[dict[str, Any], Floats]:
-        """Prices for a customer, and the mean profit of each: which is best depends on how thrifty he is."""
+        """Return prices for a customer, and the mean profit of each; which is best depends on the customer's thrift."""
         thrift = self._rng.uniform()
         features = np.hstack([np.eye(len(PRICES)), thrift * np.eye(len(PRICES))])
         profits = np.array([2.0, 4.5, 6.5]) - thrift * np.array([0.5, 4.0, 8.5])
         return {"features": features, "arms": list(PRICES)}, profits
 
     def reward(self, model: str, expected: float) -> float | None:
-        """What comes of a choice; None where nothing is reported."""
+        """Return the reward of a choice; None if nothing is reported."""
         if model == "news":
             return 1.0 if self._rng.uniform() < expected else None
         return float(expected + 2.0 * self._rng.normal())
 
     def delay(self) -> float:
-        """Seconds until it is known."""
+        """Return the seconds until the reward is known."""
         return float(self._rng.exponential(2.0))
 
 
 class Traffic(threading.Thread):
-    """Visitors of one model, at a steady pace, through a client of their own."""
+    """Visitors of one model, at a steady pace, with their own client."""
 
     def __init__(self, url: str, key: str, model: str, per_second: float, seed: int) -> None:
         super().__init__(daemon=True)
@@ -88,7 +90,7 @@ class Traffic(threading.Thread):
             self.failure = error
 
     def end(self) -> None:
-        """Ask it to end."""
+        """Ask the thread to end."""
         self._ended.set()
 
     def _decide(self) -> None:
@@ -109,9 +111,9 @@ class Traffic(threading.Thread):
 
 @contextmanager
 def served(data: Path, port: int) -> Iterator[tuple[str, str]]:
-    """A service as a process of its own, with its log in a directory: its address and its admin key."""
+    """Run a service as a separate process, with its log in a directory; yield its address and its admin key."""
     command = [sys.executable, "-m", "solid_bandits", "serve", "--data", str(data), "--port", str(port)]
-    # A group of its own: Ctrl-C is for this process, which ends the service when the traffic has ended.
+    # Its own process group, because Ctrl-C is for this process, which ends the service after the traffic.
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout is not None
     try:
@@ -123,7 +125,9 @@ def served(data: Path, port: int) -> Iterator[tuple[str, str]]:
         process.send_signal(signal.SIGTERM)
         try:
             process.wait(LONGEST_END)
-        except subprocess.TimeoutExpired:  # it must not outlive this process: nobody would end it
+        except (
+            subprocess.TimeoutExpired
+        ):  # it must not outlive this process, because nobody else would end it
             process.kill()
             process.wait()
         process.stdout.close()
@@ -131,9 +135,9 @@ def served(data: Path, port: int) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def interrupted() -> Iterator[None]:
-    """Within, the first SIGINT or SIGTERM is a KeyboardInterrupt, wherever it comes; later ones do not disturb the end.
+    """Turn the first SIGINT or SIGTERM into a KeyboardInterrupt, wherever it occurs; later ones do not disturb the end.
 
-    A handler that set a `threading.Event` could wait for ever: for the lock of the event, held by what it interrupts.
+    A handler that set a `threading.Event` could deadlock on the event's lock, held by the interrupted code.
     """
     numbers = (signal.SIGINT, signal.SIGTERM)
 
@@ -147,14 +151,14 @@ def interrupted() -> Iterator[None]:
 
 
 def reader_key(data: Path) -> str:
-    """A key that may look and do nothing else."""
+    """Return a key that can only read."""
     command = [sys.executable, "-m", "solid_bandits", "keys", "create", "reader", "--name", "page"]
     ended = subprocess.run([*command, "--data", str(data)], stdout=subprocess.PIPE, text=True, check=True)
     return ended.stdout.split()[-1]
 
 
 def play(data: Path, port: int, per_second: float, seconds: float | None) -> None:
-    """Serve, ask and show until Ctrl-C or for so many seconds."""
+    """Serve, send requests and show the page until Ctrl-C or for some seconds."""
     with served(data, port) as (url, key):
         with Client(url, key) as admin:
             for name, spec in SPECS.items():
@@ -177,7 +181,7 @@ def play(data: Path, port: int, per_second: float, seconds: float | None) -> Non
         for one in crowd:
             one.end()
         for one in crowd:
-            one.join(LONGEST_END)  # its client gives up earlier
+            one.join(LONGEST_END)  # its client gives up sooner
     total = [sum(getattr(one, name) for one in crowd) for name in ("decisions", "rewards")]
     print(f"\nended: {total[0]:,} decisions, {total[1]:,} rewards", flush=True)
     for one in crowd:
@@ -186,15 +190,17 @@ def play(data: Path, port: int, per_second: float, seconds: float | None) -> Non
 
 
 def main() -> None:
-    """The demonstration, from the command line."""
+    """Run the demonstration from the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--port", type=int, default=8080, help="0 takes a free one")
     parser.add_argument("--per-second", type=float, default=50, help="decisions, of both models together")
-    parser.add_argument("--seconds", type=float, default=None, help="end by itself after so many")
     parser.add_argument(
-        "--data", type=Path, default=None, help="a new directory that stays; else one that goes"
+        "--seconds", type=float, default=None, help="end automatically after this many seconds"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=None, help="a new directory to keep; otherwise a temporary one"
     )
     given = parser.parse_args()
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What the processes beside the service do first: they end with it, and give way to it."""
+"""Set-up of the processes next to the service: they end with it, and yield resources to it."""
 
 import os
 import signal
@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def begin(nice: int) -> None:
-    """Leave Ctrl-C to the service, end with it however it ends, where the kernel can, and be the first to go where
-    memory ends.
+    """Leave Ctrl-C to the service, die with it where the kernel supports that, and be the first victim if memory runs
+    out.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

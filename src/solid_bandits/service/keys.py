@@ -1,4 +1,4 @@
-"""Keys: who may do what. A key is random; the store has its SHA-256, so that who reads the store has no key."""
+"""Keys and their roles. A key is random; the store holds its SHA-256, so that reading the store reveals no key."""
 
 import asyncio
 import hashlib
@@ -16,18 +16,18 @@ from solid_bandits.live.store import KeyRow, Store
 
 Role = Literal["reader", "writer", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
-"""From the least to the most: each may do what those before it may."""
+"""Roles from the least to the greatest: each includes those before it."""
 FRESH = 1.0
-"""Seconds for which keys are believed without asking the store: a revoked one works as long, at most."""
+"""Seconds for which keys are believed without querying the store: a revoked one works at most this long."""
 APART = 0.05
-"""Seconds between two questions to the store about keys that are not known, at least: anybody may send these."""
+"""Least number of seconds between two queries about unknown keys, which anybody may send."""
 PREFIX = "sb"
 FIRST_KEY = "admin.key"
-"""File of the first key, in the directory of the log."""
+"""File name of the first key, in the directory of the log."""
 
 
 def create(store: Store, role: str, name: str) -> tuple[str, KeyRow]:
-    """Make a key; it is here once, and nowhere again."""
+    """Make a key; it is returned here once and stored nowhere."""
     checks.choice("role", role, list(ROLES))
     if not 0 < len(name) <= 100 or not name.isprintable():
         raise ValueError(f"name must be 1 to 100 printable characters, got {name!r}")
@@ -39,9 +39,10 @@ def create(store: Store, role: str, name: str) -> tuple[str, KeyRow]:
 
 
 def create_in_file(store: Store, path: Path) -> None:
-    """Make the first admin key and write it to a new file that its owner alone may read.
+    """Make the first admin key and write it to a new file that only its owner may read.
 
-    Not to standard output, which services' managers keep in logs that many may read; a ValueError where it cannot be.
+    Not to standard output, which service managers keep in logs that many can read. Raises a ValueError if the file
+    fails.
     """
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -61,7 +62,7 @@ def create_in_file(store: Store, path: Path) -> None:
 
 
 def digest(key: str) -> bytes:
-    """What is kept of a key. It has 256 random bits: nothing slower than SHA-256 is needed."""
+    """Return the stored hash of a key, which has 256 random bits, so that nothing slower than SHA-256 is needed."""
     return hashlib.sha256(key.encode()).digest()
 
 
@@ -76,19 +77,19 @@ class Keyring:
 
     @property
     def stale(self) -> bool:
-        """Whether the store is to be asked again."""
+        """Whether the store must be queried again."""
         return time.monotonic() - self._read >= FRESH
 
     async def known(self, key: str) -> KeyRow | None:
-        """The row of a key; None where it is not one, or revoked. One that was made just now is known at once."""
+        """Return the row of a key; None if it is unknown or revoked. A new key is known at once."""
         if self.stale:
-            async with self._asking:  # one asks for all that wait
+            async with self._asking:  # one task queries for all that wait
                 if self.stale:
                     await asyncio.to_thread(self.refresh)
         found, asked = self.find(key), time.monotonic()
         if found is None:
             async with self._asking:
-                if self._read < asked:  # else somebody who waited before has asked for this one too
+                if self._read < asked:  # otherwise an earlier task has already queried
                     await asyncio.sleep(self._read + APART - asked)
                     await asyncio.to_thread(self.refresh)
             found = self.find(key)
@@ -102,14 +103,14 @@ class Keyring:
         self._read = begun
 
     def find(self, key: str) -> KeyRow | None:
-        """The row of a key; None where it is not one, or revoked."""
+        """Return the row of a key; None if it is unknown or revoked."""
         parts = key.split("_", 2)
         row = self._rows.get(parts[1]) if len(parts) == 3 and parts[0] == PREFIX else None
-        # Compared also where there is no such row: the time says nothing about ids either.
+        # Compared even if there is no such row, so that timing reveals nothing about ids.
         same = hmac.compare_digest(digest(key), bytes(32) if row is None else row.digest)
         return row if same else None
 
 
 def may(row: KeyRow, role: Role) -> bool:
-    """Whether a key has this role, or a greater one."""
+    """Return whether a key has this role, or a greater one."""
     return row.role in ROLES and ROLES.index(row.role) >= ROLES.index(role)

@@ -1,15 +1,15 @@
-"""Several nodes on one database: who leads a model, and how another takes over.
+"""Several nodes on one database: leadership of models, and takeover by another node.
 
-A node leads a model while a session of its own holds the model's advisory lock. When it gains the lock it raises the
-model's *fence* by one, and writes with that number from then on. Each node renews a lease, a time of the database's
-clock, as long as its own event loop answers.
+A node leads a model while its own session holds the model's advisory lock. On gaining the lock it raises the model's
+*fence* by one, and writes with that number from then on. Each node renews a lease, a time of the database's clock, as
+long as its own event loop responds.
 
-**Taking over.** A lock ends with its session, so one of a node that died is free at once, or as soon as the server
-notices. A node that is stopped or hangs keeps its session and its lock, but not its lease: when this has run out,
-others end all sessions of that node (`pg_terminate_backend`) and one of them gains the lock.
+**Taking over.** A lock ends with its session, so that of a dead node is free at once, or as soon as the server notices.
+A node that is paused or hangs keeps its session and its lock, but not its lease: when the lease has run out, others end
+all sessions of that node (`pg_terminate_backend`) and one of them gains the lock.
 
-**Why this is safe.** It does not rest on the lock, on the lease or on any clock: those decide only *when* somebody
-takes over, and a wrong guess costs time, not data. It rests on the fence.
+**Why this is safe.** Safety does not depend on the lock, the lease or any clock: those decide only *when* another node
+takes over, and a wrong guess costs time, not data. It depends on the fence.
 
 1. A write and a takeover both update the model's row in `leases`, so one of them comes first. If the write does, its
    events are committed before the new leader reads the log, and it has them. If the takeover does, the write finds
@@ -44,13 +44,13 @@ LOCKS = 0x5B01
 LEASE = 5.0
 """Seconds."""
 BEATS = 5
-"""Renewals, and looks at what others lead, per lease."""
+"""Number of renewals, and of checks on what others lead, per lease."""
 NOWHERE = (None, "0.0.0.0", "::")
-"""Hosts that one may listen at, but not be reached at."""
+"""Hosts that a node may listen at but cannot be reached at."""
 LONGEST_END = 30.0
-"""Seconds in which leads are given up; a database that hangs would be waited for without an end."""
+"""Seconds in which leads are given up; a hanging database would otherwise be waited for forever."""
 FORGOTTEN = "1 day"
-"""After which a node that is gone leaves the table."""
+"""Time after which a node that is gone leaves the table."""
 
 SURVEY = """
 SELECT s.model, s.fence, n.address, h.node, h.pid, coalesce(m.until < clock_timestamp(), true)
@@ -78,21 +78,21 @@ class _Led(NamedTuple):
     model: int
     fence: int
     address: str | None
-    """Of the node that raised the fence last."""
+    """Address of the node that last raised the fence."""
     holder: str | None
-    """The node whose session holds the lock."""
+    """Node whose session holds the lock."""
     pid: int | None
-    """That session."""
+    """Process id of that session."""
     late: bool
     """Whether the lease of the holder has run out."""
 
 
 class Leadership:
-    """What this node leads, and where the others' leaders are.
+    """Models that this node leads, and the addresses of the other leaders.
 
     Args:
-        store: of this node.
-        address: at which other nodes reach this one, `http://host:port`.
+        store: store of this node.
+        address: address at which other nodes reach this one, `http://host:port`.
         lease: seconds without renewal after which others may take over.
     """
 
@@ -111,7 +111,7 @@ class Leadership:
         self._mine: dict[int, int] = {}  # model -> fence
         self._others: dict[int, str] = {}  # model -> address
         self._session: Connection | None = None
-        self._lock = threading.RLock()  # of the session and of what is led by it
+        self._lock = threading.RLock()  # guards the session and what it leads
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._answers: Callable[[], bool] = lambda: True
@@ -126,20 +126,24 @@ class Leadership:
 
     def fence(self, model: int) -> int | None:
         """See `Nodes`."""
-        if model not in self._mine and model not in self._others:  # it is new, or its leader has given it up
+        if (
+            model not in self._mine and model not in self._others
+        ):  # a new model, or its leader has given it up
             with suppress(psycopg.Error), self._lock:
                 if self._session is not None and not self._session.closed:
                     self._try(self._session, model)
         return self._mine.get(model)
 
     def refused(self, model: int, fence: int) -> None:
-        """A write with this number was: another node leads, so the session with all its locks was ended."""
+        """Handle the refusal of a write with this number: another node leads, so the session with all its locks was
+        ended.
+        """
         with self._lock:
             if self._mine.get(model) == fence:
                 self._lose()
 
     def start(self) -> None:
-        """See `Nodes`; called inside an event loop, its health is watched."""
+        """Start as `Nodes` says; called inside an event loop, whose health is watched."""
         with suppress(RuntimeError):
             self._answers = _watch(asyncio.get_running_loop(), self.lease)
         self.beat()
@@ -174,16 +178,16 @@ class Leadership:
             self.beat()
 
     def beat(self) -> None:
-        """Renew the lease, and take what nobody leads. Without the database nothing is led."""
+        """Renew the lease, and lead models that nobody leads. Without the database nothing is led."""
         if not self._answers():
-            return  # others will end the sessions of this node, and be right
+            return  # others will rightly end the sessions of this node
         with self._lock:
             had_one = self._session is not None
             try:
                 self._renew_and_survey()
             except psycopg.Error:
                 self._lose()
-                if had_one:  # it was ended: by a restart, or by another node that leads now
+                if had_one:  # it was ended, by a restart or by a node that leads now
                     with suppress(psycopg.Error):
                         self._renew_and_survey()
 
@@ -194,7 +198,7 @@ class Leadership:
 
     def _connected(self) -> Connection:
         if self._session is None or self._session.closed:
-            self._lose()  # the locks went with the session
+            self._lose()  # the locks ended with the session
             self._session = self._store.connect()
             # Whatever it waits for, it must not miss its lease.
             self._session.execute(
@@ -217,7 +221,9 @@ class Leadership:
         )
 
     def _survey(self, session: Connection) -> None:
-        """Learn who leads what. Lead what nobody does; end the sessions of a node that let its lease run out."""
+        """Find out which nodes lead what. Lead models without a leader; end the sessions of a node whose lease ran
+        out.
+        """
         rows = [_Led(*row) for row in session.execute(SURVEY, (LOCKS,)).fetchall()]
         if any(self._mine.get(row.model, row.fence) != row.fence for row in rows):
             return self._lose()
@@ -241,7 +247,7 @@ class Leadership:
             self._retry_lock(session, row)
 
     def _retry_lock(self, session: Connection, row: "_Led") -> None:
-        """Try to lead; where a session was ended, as long as that may take."""
+        """Try to lead, for as long as it may take an ended session to release its lock."""
         deadline = time.monotonic() + (0.0 if row.holder is None else self.lease / 4)
         while not self._try(session, row.model) and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -256,7 +262,7 @@ class Leadership:
                 (self._store.node, model),
             ).fetchone()
         except (errors.LockNotAvailable, errors.QueryCanceled):
-            found = None  # a last write of the former leader holds the row: next time
+            found = None  # a last write of the former leader holds the row; try next time
         if found is None:
             session.execute("SELECT pg_advisory_unlock(%s, %s)", (LOCKS, model))
             return False
@@ -266,7 +272,7 @@ class Leadership:
 
 
 def _watch(loop: asyncio.AbstractEventLoop, patience: float) -> Callable[[], bool]:
-    """Whether an event loop has answered within so many seconds; each call also asks it again."""
+    """Return a function that says whether an event loop has answered in time; each call also asks it again."""
     last = time.monotonic()
 
     def heard() -> None:
@@ -274,7 +280,7 @@ def _watch(loop: asyncio.AbstractEventLoop, patience: float) -> Callable[[], boo
         last = time.monotonic()
 
     def answers() -> bool:
-        with suppress(RuntimeError):  # it is closed
+        with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(heard)
         return time.monotonic() - last < patience
 

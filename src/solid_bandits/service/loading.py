@@ -1,4 +1,4 @@
-"""Models read from their logs beside the writer, and those that cannot be: remembered, and tried again later."""
+"""Models read from their logs next to the writer; failures are remembered, and retried later."""
 
 import logging
 import queue
@@ -12,10 +12,10 @@ from solid_bandits.live.store import ModelRow, StoreError
 from solid_bandits.service.errors import RefusedError
 
 FIRST_WAIT = 0.5
-"""Seconds until a model that could not be loaded is tried again; then they double."""
+"""Seconds until a model that could not be loaded is retried; they double each time."""
 LONGEST_WAIT = 300.0
 LONGEST_WAIT_FOR_STORE = 2.0
-"""The same where the store was away, which says nothing about the model."""
+"""The same if the store was away, which says nothing about the model."""
 logger = logging.getLogger("solid_bandits.service")
 
 
@@ -26,41 +26,41 @@ class Failure(NamedTuple):
     status: int
     words: str
     wait: float
-    """Seconds until it is tried again, and when that is."""
+    """Seconds until it is retried, and the time of the retry."""
     until: float
     store: bool
     """Whether the store was away."""
 
     def refusal(self) -> RefusedError:
-        """What callers are told."""
+        """Return the refusal for callers."""
         return RefusedError(self.status, self.words, retry_after=max(1, round(self.until - time.monotonic())))
 
 
 class Loading:
-    """Reads models, one at a time, in a thread beside the writer's, so that nobody who uses another one waits."""
+    """Loader of models, one at a time, in a thread next to the writer's, so that users of other models do not wait."""
 
     def __init__(self) -> None:
         self.failures: dict[int, Failure] = {}
-        """By the numbers of models."""
+        """Failures by the numbers of models."""
         self._jobs: queue.SimpleQueue[tuple[ModelRow, Callable[[], None], Callable[[], None]] | None]
         self._jobs = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="loader", daemon=True)
 
     def failure(self, row: ModelRow) -> Failure | None:
-        """Why a model is not even tried now."""
+        """Return why a model is not even tried now; None if it is."""
         found = self.failures.get(row.id)
         return found if found is not None and time.monotonic() < found.until else None
 
     def begin(self) -> None:
-        """Begin to take orders."""
+        """Start to take orders."""
         self._thread.start()
 
     def end(self) -> None:
-        """Take no more; what is being read is left."""
+        """Take no more orders; an ongoing read is abandoned."""
         self._jobs.put(None)
 
     def order(self, row: ModelRow, read: Callable[[], None], done: Callable[[], None]) -> None:
-        """Have a model read; `done` follows, however it ended."""
+        """Have a model read; `done` is called afterwards, whatever the result."""
         self._jobs.put((row, read, done))
 
     def _run(self) -> None:
@@ -81,7 +81,7 @@ class Loading:
             self.failures.pop(row.id, None)
 
     def failed(self, row: ModelRow, error: Exception) -> Failure:
-        """Remember why a model could not be loaded; each time in a row it is left alone for twice as long."""
+        """Remember why a model could not be loaded; with each failure in a row the pause doubles."""
         before = self.failures.get(row.id)
         store = isinstance(error, StoreError)
         most = LONGEST_WAIT_FOR_STORE if store else LONGEST_WAIT

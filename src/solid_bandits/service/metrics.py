@@ -1,4 +1,4 @@
-"""Counters and durations, as Prometheus reads them."""
+"""Counters and durations in Prometheus's format."""
 
 from collections import Counter as Count
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,28 +11,28 @@ from solid_bandits.live.events import Event
 from solid_bandits.service.budgets import Budgets, stated
 
 BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
-"""Seconds, of the histograms."""
+"""Upper ends of the histograms' buckets in seconds."""
 USED = {
     "alive": "Whether the writer of the log is at work.",
     "writing": "Whether the last commit succeeded, or something could be written since.",
-    "commit_age_seconds": "Since something was last committed.",
+    "commit_age_seconds": "Seconds since something was last committed.",
     "models": "Models in memory.",
     "leading": "Models that this node leads.",
     "failed_model": "Seconds until a model that cannot be used is tried again.",
     "waiting_calls": "Calls that wait for the writer.",
-    "calls_memory_bytes": "Memory of calls that are not answered yet, about.",
-    "decisions_memory_bytes": "Memory of remembered decisions, about.",
+    "calls_memory_bytes": "Approximate memory of calls that are not answered yet.",
+    "decisions_memory_bytes": "Approximate memory of remembered decisions.",
     "open_decisions": "Decisions that wait for their rewards.",
     "windows": "Windows of all models together.",
     "reports_waiting": "Evaluations and logs at work or waiting.",
     "erasing": "Whether files may still have what was erased.",
 }
-"""What is measured when it is asked for, besides counters."""
+"""Gauges that are measured on request, besides counters."""
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """What the service counts about itself since it started."""
+    """The service's counts about itself since it started."""
 
     def __init__(self) -> None:
         own = self._registry = CollectorRegistry()
@@ -52,24 +52,24 @@ class Metrics:
         )
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered; `route` is the path's pattern, not the path."""
+        """Count an answered request; `route` is the path's pattern, not the path."""
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(route).observe(seconds)
 
     def group(self, calls: int, seconds: float) -> None:
-        """A group of calls for one model was served and committed."""
+        """Count a group of calls for one model that was served and committed."""
         self._groups.observe(seconds)
         self._calls.inc(calls)
 
     def committed(self, events: Sequence[Event]) -> None:
-        """These are on the disk."""
+        """Count events that are on the disk."""
         for kind, count in Count(event.kind for event in events).items():
             self._events.labels(kind).inc(count)
 
     def watch(
         self, budgets: Budgets, used: Callable[[], Iterable[tuple[str, Mapping[str, str], float]]]
     ) -> None:
-        """Say what is used each time when metrics are asked for: names, labels and values; and the budgets."""
+        """Report usage whenever metrics are requested: names, labels and values; and the budgets."""
 
         class Watched(Collector):
             def collect(self) -> Iterable[Metric]:
@@ -92,9 +92,9 @@ class Metrics:
         self._registry.register(Watched())
 
     def refused(self, status: int) -> None:
-        """A request was refused as it was over a budget, or at a bad time."""
+        """Count a request that was refused for a budget or at a bad time."""
         self._refused.labels(status).inc()
 
     def text(self) -> bytes:
-        """All of it, in Prometheus's text format."""
+        """Return all metrics in Prometheus's text format."""
         return generate_latest(self._registry)

@@ -12,7 +12,7 @@ HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-stor
 
 
 class Middleware:
-    """Counts by the pattern of a path: names of models do not become names of series."""
+    """Middleware that counts by the pattern of a path, so that names of models do not become names of series."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -39,7 +39,7 @@ class Middleware:
 
         try:
             await self._app(scope, receive, noted)
-        except asyncio.CancelledError:  # by the end of the service, which has waited for it long enough
+        except asyncio.CancelledError:  # by the end of the service, which has waited long enough
             if begun_to_answer:
                 raise
             await error_response(503, "the service ends; try again", retry_after=1)(scope, receive, noted)

@@ -1,4 +1,4 @@
-"""Bounds of parameters over HTTP: what a policy does for each decision grows with some of them."""
+"""Bounds on parameters over HTTP, because a policy's work for each decision grows with some of them."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -8,11 +8,11 @@ from solid_bandits.policies.naming import by_name
 from solid_bandits.service.errors import invalid
 
 MOST = 1_000
-"""Of parameters that are whole numbers, such as samples and votes, unless a policy's own are larger."""
+"""Largest value of whole-number parameters, such as samples and votes, unless a policy's defaults are larger."""
 
 
 def check_parameters(policy: Policy) -> None:
-    """Raise a ValueError where a whole number among the parameters is too large to be asked for over the network."""
+    """Raise a ValueError if a whole-number parameter is too large for a request over the network."""
     for one in fields(policy):
         value = getattr(policy, one.name)
         most = max(MOST, one.default) if isinstance(one.default, int) else MOST
@@ -21,7 +21,7 @@ def check_parameters(policy: Policy) -> None:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Check policies by words, before a process reads a log for them."""
+    """Check policies given by name, before a process reads a log for them."""
     for word in words:
         if word == "uniform" or word.startswith("always:"):
             continue

@@ -1,8 +1,8 @@
-"""The log of a model as a file, and what it says of other policies: worked out in a process of its own.
+"""The log of a model as a file, and evaluations of other policies on it, computed in a separate process.
 
-`python -m solid_bandits.service.reading` takes one request in a line of JSON and answers it in one, again and again. It
-reads the store itself, so that nothing of the log is in the memory of the service, and whoever started it may end it at
-any time (`reports.Reports`).
+`python -m solid_bandits.service.reading` repeatedly takes one request as a line of JSON and answers it in one line. It
+reads the store itself, so that nothing of the log is in the service's memory, and the service may end it at any time
+(`reports.Reports`).
 """
 
 import json
@@ -33,9 +33,9 @@ def as_file(table: pl.DataFrame, kind: str, path: Path) -> None:
 
 
 def evaluated(table: pl.DataFrame, policies: Sequence[str]) -> EvaluationAnswer:
-    """Values of policies by words: `uniform`, `always:ARM`, or one of ours, which learns from the first half.
+    """Return values of policies given by name: `uniform`, `always:ARM`, or one of ours, fitted to the first half.
 
-    Files cannot be named, unlike on the command line: these words come from elsewhere.
+    Files cannot be named, unlike on the command line, because these names come from callers.
     """
     found = evaluate_words(table, policies)
     numbers = next(iter(found.values())).diagnostics
@@ -62,7 +62,7 @@ def _value(label: str, evaluation: ope.Evaluation) -> PolicyValue:
 
 
 def answered(asked: Plain) -> Plain:
-    """Answer a request: what to do, where the log is, which events, and where the answer is to be put."""
+    """Answer a request: what to do, where the log is, which events, and where to put the answer."""
     after, until = asked["after"], asked["until"]
     place = (Path(asked["data"]), None) if asked["database"] is None else (None, asked["database"])
     with closing(open_store(*place)) as store:
@@ -86,7 +86,7 @@ def answered(asked: Plain) -> Plain:
 
 
 def main() -> None:
-    """Answer requests until there are none."""
+    """Answer requests until there are no more."""
     begin(nice=10)
     for line in sys.stdin:
         found: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Evaluations and logs, one at a time in another process: it can be ended, and takes no time of decisions."""
+"""Evaluations and logs, one at a time in another process, which can be ended and takes no time from decisions."""
 
 import asyncio
 import json
@@ -15,16 +15,16 @@ from solid_bandits.service.budgets import Budgets
 from solid_bandits.service.errors import RefusedError, invalid, unavailable
 
 IDLE = 60.0
-"""Seconds without a request after which the process is ended: it holds memory."""
+"""Seconds without a request after which the process is ended to free its memory."""
 logger = logging.getLogger("solid_bandits.service")
 
 
 class Reports:
-    """Asks a process of its own, which is started when it is needed, and ended where it takes too long."""
+    """Requests to a separate process, which is started when needed, and ended if it takes too long."""
 
     def __init__(self, store: Store, budgets: Budgets) -> None:
         self.waiting = 0
-        """Requests, the one at work included."""
+        """Requests, including the one in progress."""
         self._budgets = budgets
         self._store = store
         self._one = asyncio.Lock()
@@ -43,7 +43,7 @@ class Reports:
         }
 
     async def ask(self, request: Plain) -> str:
-        """Return the answer to a request, a RefusedError where there is none in time."""
+        """Return the answer to a request; raise a RefusedError if there is none in time."""
         if self.waiting > self._budgets.reports_waiting:
             raise RefusedError(503, "too many evaluations and logs are waiting; try again", retry_after=10)
         self.waiting += 1
@@ -61,7 +61,7 @@ class Reports:
         try:
             done, _ = await asyncio.wait({working}, timeout=self._budgets.report_seconds)
         finally:
-            if not working.done():  # it takes too long, or nobody waits for it
+            if not working.done():  # it takes too long, or nobody waits any more
                 self.end()
         self._idle = loop.call_later(IDLE, self.end)
         if not done:
@@ -71,7 +71,7 @@ class Reports:
         return _judged(working.result())
 
     def _line(self, line: str) -> str:
-        """The line that is answered; empty where the process has ended."""
+        """Return the answer line; empty if the process has ended."""
         with self._lock:
             if self._ended:
                 return ""
@@ -89,18 +89,18 @@ class Reports:
             found = process.stdout.readline()
         with self._lock:
             self._busy = False
-            if self._process is not process:  # it was ended meanwhile
+            if self._process is not process:  # it has been ended meanwhile
                 _close(process)
         return found
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, whatever it is doing."""
         with self._lock:
             process, self._process = self._process, None
             if process is not None:
                 process.kill()
                 process.wait()
-                if not self._busy:  # else whoever reads from it closes it
+                if not self._busy:  # otherwise its reader closes it
                     _close(process)
 
     def stop(self) -> None:
@@ -114,7 +114,7 @@ class Reports:
 def _close(process: "subprocess.Popen[str]") -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            with suppress(OSError):  # what was not sent any more
+            with suppress(OSError):  # data that can no longer be sent
                 pipe.close()
 
 

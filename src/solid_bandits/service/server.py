@@ -1,4 +1,4 @@
-"""The service as a process: uvicorn, signals, files, and what it prints."""
+"""The service as a process: uvicorn, signals, files, and output."""
 
 import asyncio
 import errno
@@ -19,21 +19,22 @@ from solid_bandits._internal.signals import handled
 from solid_bandits.service.connections import Bounds, Connection, within
 
 TURN = 0.0005
-"""Seconds after which one thread lets another go on, where both compute: those of requests and the writer's. Python's
-own are ten times as long, and would be seen in the time to an answer."""
+"""Seconds after which one computing thread yields to another: those of requests and the writer's. Python's own interval
+is ten times as long, and would be visible in answer times.
+"""
 BACKLOG = 256
-"""Connections that wait to be accepted. All of them may be at once, before the first is counted: each needs a file."""
+"""Length of the accept queue. All connections may arrive at once, before the first is counted: each needs a file."""
 OTHER_FILES = 100
-"""What a service has open besides its connections: the log, for each thread that reads it, libraries and pipes."""
+"""Files of a service besides its connections: the log, for each thread that reads it, libraries and pipes."""
 LOOK_EVERY = 5
-"""Ticks of uvicorn, each a tenth of a second, between two looks at all connections."""
+"""Ticks of uvicorn, each a tenth of a second, between two checks of all connections."""
 ENDED_AT_ONCE = 5
 """Exit status of a service that did not end in time."""
 logger = logging.getLogger("solid_bandits.service")
 
 
 class Server(uvicorn.Server):
-    """Says where it listens once it does, and ends in order at SIGTERM and Ctrl-C."""
+    """A server that announces its address once it listens, and shuts down cleanly at SIGTERM and Ctrl-C."""
 
     def __init__(
         self, app: ASGIApp, host: str, port: int, said: Callable[[str], object], bounds: Bounds | None = None
@@ -54,17 +55,17 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._said = said
         self.end_seconds: float | None = None
-        """Seconds after a signal in which the process ends, whatever hangs; None waits for it."""
+        """Seconds after a signal in which the process ends, whatever hangs; None waits forever."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say so."""
+        """Listen, and announce it."""
         await super().startup(sockets)
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             self._said(f"http://{f'[{host}]' if ':' in host else host}:{port}")
 
     async def on_tick(self, counter: int) -> bool:
-        """Look at what is open, as uvicorn looks at the clock."""
+        """Check the open connections, as uvicorn checks the clock."""
         if counter % LOOK_EVERY == 0:
             now = asyncio.get_running_loop().time()
             for one in list(self.server_state.connections):
@@ -73,7 +74,7 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End in order, and in time."""
+        """Shut down cleanly and in time."""
         if self.end_seconds is not None and not self.should_exit:
             late = threading.Timer(self.end_seconds, _end_at_once, (self.end_seconds,))
             late.daemon = True
@@ -82,22 +83,22 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Both signals end the server in order, and are not raised again afterwards: it has ended as it was asked."""
+        """Let both signals end the server cleanly, without raising them again afterwards."""
         with handled(self.handle_exit, signal.SIGINT, signal.SIGTERM):
             yield
 
 
 def _end_at_once(seconds: float) -> None:
-    """What was acknowledged is in the log; what hangs would keep the store from whoever starts the service again."""
+    """End at once: what was acknowledged is in the log, and a hanging process would block the next start."""
     logger.error("the service did not end within %g s of its signal: what hangs is left", seconds)
     logging.shutdown()
     os._exit(ENDED_AT_ONCE)
 
 
 def held(host: str, port: int) -> list[socket.socket]:
-    """Sockets for an address that nobody else has; a ValueError where there are none.
+    """Return sockets for an address that nobody else uses; raise a ValueError if there are none.
 
-    Taken before anything is made: a service that cannot listen leaves nothing, and shows no key.
+    Called before anything is created, so that a service that cannot listen leaves nothing and shows no key.
     """
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -108,7 +109,7 @@ def held(host: str, port: int) -> list[socket.socket]:
         for family, kind, protocol, _, address in dict.fromkeys(found):
             one = socket.socket(family, kind, protocol)
             taken.append(one)
-            if os.name == "posix":  # a port whose last connections are still being closed may be had
+            if os.name == "posix":  # a port whose last connections are still closing may be reused
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -126,8 +127,8 @@ def held(host: str, port: int) -> list[socket.socket]:
 
 
 def make_room(connections: int) -> None:
-    """Let this process open as many files as so many connections need; a ValueError where it may not."""
-    if sys.platform == "win32":  # there a connection is no file
+    """Raise the limit of open files for so many connections; raise a ValueError if that is not allowed."""
+    if sys.platform == "win32":  # where a connection is not a file
         return
     import resource
 
@@ -153,7 +154,7 @@ def serve(
     bounds: Bounds,
     end_seconds: float,
 ) -> bool:
-    """Serve at the sockets that `held` gave until a signal; whether it ever listened."""
+    """Serve at the sockets from `held` until a signal; return whether the server ever listened."""
     sys.setswitchinterval(TURN)
     server = Server(app, host, port, said, bounds)
     server.end_seconds = end_seconds

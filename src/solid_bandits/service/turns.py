@@ -1,4 +1,4 @@
-"""Calls that wait for the writer: models have their turns, and so have the keys of a model."""
+"""Calls that wait for the writer: models take turns, and within a model its keys do."""
 
 import threading
 from collections import deque
@@ -7,25 +7,25 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Waiting(Protocol):
-    """A call that waits."""
+    """A waiting call."""
 
     @property
     def model(self) -> int:
-        """Which model it is for."""
+        """The model that it is for."""
 
     @property
     def key(self) -> str:
-        """Whose call it is."""
+        """The key that sent it."""
 
 
 C = TypeVar("C", bound=Waiting)
 
 
 class Turns(Generic[C]):
-    """A queue of calls, from which those of one model are taken together.
+    """A queue of calls, from which calls of one model are taken together.
 
-    Whoever sends many calls waits for his own: models are served in turns, and within a model one call of each key
-    after the other.
+    A sender of many calls waits only for his own: models take turns, and within a model one call of each key after the
+    other.
     """
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ class Turns(Generic[C]):
         self._changed = threading.Condition()
 
     def qsize(self) -> int:
-        """How many calls wait."""
+        """Return the number of waiting calls."""
         return self._count
 
     def put(self, call: C | None) -> None:
-        """Add a call; None is the end, after those that wait."""
+        """Add a call; None marks the end, after those that wait."""
         with self._changed:
             if call is None:
                 self._ended = True
@@ -63,25 +63,25 @@ class Turns(Generic[C]):
         self._count += 1
 
     def put_back(self, calls: Sequence[C]) -> None:
-        """Add calls that were taken, before the others of their keys."""
+        """Put back calls that were taken, before the others of their keys."""
         with self._changed:
             for call in reversed(calls):
                 self._add(call, first=True)
             self._changed.notify()
 
     def hold(self, model: int) -> None:
-        """Give a model no turns, until it is released."""
+        """Give a model no turns until it is released."""
         with self._changed:
             self._held.add(model)
 
     def release(self, model: int) -> None:
-        """Give it turns again."""
+        """Give a model turns again."""
         with self._changed:
             self._held.discard(model)
             self._changed.notify()
 
     def take(self, most: int) -> list[C]:
-        """Wait for calls and take those of the next model, at most so many; none is the end."""
+        """Wait for calls and take at most `most` of the next model; an empty list is the end."""
         with self._changed:
             while True:
                 for _ in range(len(self._turns)):
@@ -91,7 +91,7 @@ class Turns(Generic[C]):
                     self._turns.append(model)
                 if self._ended:
                     return []
-                self._changed.wait()  # without an end: there may be nothing to do for days
+                self._changed.wait()  # without a timeout, as there may be nothing to do for days
 
     def _taken(self, model: int, most: int) -> list[C]:
         keys = self._waiting.pop(model)
@@ -109,7 +109,7 @@ class Turns(Generic[C]):
         return found
 
     def drain(self) -> list[C]:
-        """Take all calls of all models, whoever is held."""
+        """Take all calls of all models, held ones too."""
         with self._changed:
             found = [call for keys in self._waiting.values() for calls in keys.values() for call in calls]
             self._waiting.clear()

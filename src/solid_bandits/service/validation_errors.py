@@ -1,4 +1,4 @@
-"""Why a request cannot be understood, in the words of this package: the argument, what would do, what was received."""
+"""Validation errors in the wording of this package: the argument, the allowed values, the value received."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,9 +7,9 @@ from solid_bandits._internal import checks
 from solid_bandits.service.schemas import NAME, NAME_PATTERN
 
 OUTSIDE = ("body", "query", "path", "one", "many")
-"""Where a request is read from, which its writer did not name."""
+"""Parts of a request, which its sender did not name."""
 KINDS = ("bool", "int", "float", "str")
-"""Of values that are allowed, which pydantic puts where names stand."""
+"""Names of allowed values' types, which pydantic puts among the argument's names."""
 OBJECT = "a JSON object"
 WANTED = {
     "bool_parsing": "true or false",
@@ -38,11 +38,11 @@ WANTED = {
     "too_long": "a list of at most {max_length}",
     "too_short": "a list of at least {min_length}",
 }
-"""What would do, by the kind of error that pydantic names."""
+"""Kind of pydantic's error -> allowed values."""
 
 
 def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
-    """One sentence about the first argument that is wrong."""
+    """Return one sentence about the first wrong argument."""
     first = errors[0]
     place = _place(first["loc"])
     name = place or "the body"
@@ -53,17 +53,17 @@ def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
         return f"{name} is not an argument here; leave it out"
     if kind == "json_invalid":
         return f"the body must be JSON ({first.get('ctx', {}).get('error', 'it is not')})"
-    if kind == "value_error":  # of a validator of ours, which has its own words
+    if kind == "value_error":  # from one of our validators, which has its own message
         words = str(first["ctx"]["error"])
         return f"{name} {words}" if words.startswith("must") else words
-    # A value of several allowed kinds has an error for each.
+    # A value with several allowed types has an error for each.
     same = [one for one in errors if _place(one["loc"]) == place]
     wanted = " or ".join(dict.fromkeys(map(_wanted, same)))
     return f"{name} must be {wanted}, got {_got(first)}"
 
 
 def _place(location: Sequence[str | int]) -> str:
-    """The argument as its writer would find it, `decisions[3].event_id`."""
+    """Return the argument as its sender would find it, such as `decisions[3].event_id`."""
     parts = list(location)
     while parts and parts[0] in OUTSIDE:
         parts.pop(0)
@@ -91,7 +91,7 @@ def _wanted(error: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A bound as a person would write it."""
+    """Return a bound as a person would write it."""
     if isinstance(value, float):
         value = int(value) if value.is_integer() and abs(value) < 1e6 else f"{value:g}"
     return f"{value:,}" if isinstance(value, int) else value

@@ -1,4 +1,4 @@
-"""The one thread that changes models and writes the log: calls that wait are served as one group with one commit."""
+"""The only thread that changes models and writes the log; waiting calls are served as one group with one commit."""
 
 import asyncio
 import logging
@@ -21,11 +21,13 @@ from solid_bandits.service.turns import Turns
 from solid_bandits.service.warm_up import warm_up, warmed_by
 
 LONGEST_CALL = 120.0
-"""Seconds that a call may wait for its commit, where the disk or the database hangs. What becomes of it is unknown
-then: it is repeated with the same ids, as after a lost answer."""
+"""Seconds that a call may wait for its commit, if the disk or the database hangs. Its outcome is unknown then, so it is
+repeated with the same ids, as after a lost answer.
+"""
 LONGEST_END = 60.0
-"""Seconds for what waits and for the last snapshots. Longer would be a disk or a database that hangs: the log has all
-that was acknowledged, and the next start replays it."""
+"""Seconds for waiting calls and the last snapshots. Longer means a hanging disk or database: the log has everything
+that was acknowledged, and the next start replays it.
+"""
 GONE = "the writer of the log has ended; the service must be started again"
 T = TypeVar("T")
 logger = logging.getLogger("solid_bandits.service")
@@ -44,20 +46,20 @@ class _Call(NamedTuple):
 
 
 class Writer:
-    """Models in memory, and a thread to which they belong.
+    """Models in memory, and the thread that owns them.
 
-    A model is never ahead of its log when a call is answered: the answer comes after the commit, and where that fails
-    the model is dropped, to be read from the log again.
+    A model is never ahead of its log when a call is answered: the answer comes after the commit, and if the commit
+    fails the model is dropped, to be read from the log again.
     """
 
     def __init__(self, store: Store, nodes: Nodes, metrics: Metrics, budgets: Budgets) -> None:
         self.models: dict[int, Model] = {}
-        """Those in memory; only the writer's thread changes them."""
+        """Models in memory; only the writer's thread changes them."""
         self.loading = Loading()
         self.unwritten: str | None = None
-        """Why the last commit failed; None where it did not."""
+        """Why the last commit failed; None if it did not."""
         self.committed = time.monotonic()
-        """When something was last committed."""
+        """Time of the last commit."""
         self._store = store
         self._nodes = nodes
         self._metrics = metrics
@@ -71,16 +73,16 @@ class Writer:
 
     @property
     def alive(self) -> bool:
-        """Whether calls are served: from the start until the thread ends, however it does."""
+        """Whether calls are served: from the start until the thread ends, for whatever reason."""
         return self._thread.is_alive() and not self._ended
 
     @property
     def waiting(self) -> int:
-        """How many calls wait."""
+        """Number of waiting calls."""
         return self._calls.qsize()
 
     def start(self, rows: list[ModelRow]) -> None:
-        """Try and read all models, then begin to serve; called on the event loop's thread."""
+        """Try to read all models, then begin to serve; called on the event loop's thread."""
         self._loop = asyncio.get_running_loop()
         seen: set[str] = set()
 
@@ -91,21 +93,21 @@ class Writer:
                 seen.add(warmed_by(spec))
             self._load(row, len(rows))
 
-        for row in rows:  # where one cannot be loaded, the others can go on
+        for row in rows:  # if one cannot be loaded, the others still work
             self.loading.attempt(row, lambda row=row: read(row))  # type: ignore[misc]
         self.loading.begin()
         self._thread.start()
 
     def _load(self, row: ModelRow, models: int = 1) -> None:
-        """Read a model from its log, in no more memory than it may have while it runs."""
+        """Read a model from its log, in no more memory than it may use while it runs."""
         self.models[row.id] = caught_up_model(None, row, self._store, lambda: self._share(models))
 
     def _share(self, least: int = 1) -> int:
-        """Bytes of memory for the decisions of each model."""
+        """Return the bytes of memory for the decisions of each model."""
         return self._budgets.decisions_memory // max(len(self.models), least, 1)
 
     async def stop(self) -> None:
-        """Serve what waits, take snapshots, and end."""
+        """Serve waiting calls, take snapshots, and end."""
         self.loading.end()
         if self._thread.is_alive():
             self._calls.put(None)
@@ -116,13 +118,13 @@ class Writer:
     async def do(
         self, row: ModelRow, work: Callable[[Model, int], T], *, key: str = "", reading: bool = False
     ) -> T:
-        """Let `work` change a model, or read from it; returns when what it did is on the disk."""
-        assert self._loop is not None  # it was started
+        """Let `work` change a model, or read from it; returns when its effects are on the disk."""
+        assert self._loop is not None  # the writer was started
         if self.waiting >= self._budgets.waiting_calls:
             raise unavailable("too many calls are waiting; try again")
         future: asyncio.Future[T] = self._loop.create_future()
         self._calls.put(_Call(row, key, work, reading, future))
-        if not self.alive:  # asked after the call was put, so one that the thread never saw is not waited for
+        if not self.alive:  # checked after queueing, so that a call that the thread never saw is not awaited
             future.cancel()
             raise unavailable(GONE)
         late = self._loop.call_later(LONGEST_CALL, _give_up, future)  # lighter than `asyncio.timeout`
@@ -134,16 +136,16 @@ class Writer:
     def _run(self) -> None:
         try:
             self._serve_all()
-        except BaseException:  # not of a call: those are answered
+        except BaseException:  # not an error of a call, which would be answered
             logger.exception(GONE)
         finally:
             self._ended = True
-            calls = [*self._in_hand, *self._calls.drain()]  # nobody would answer them any more
+            calls = [*self._in_hand, *self._calls.drain()]  # otherwise nobody would answer them
             self._answer([(call.future, unavailable(GONE)) for call in calls])
 
     def _answer(self, outcomes: list[tuple["asyncio.Future[Any]", Any]]) -> None:
-        assert self._loop is not None  # it was started
-        with suppress(RuntimeError):  # the loop has ended: nobody waits for these
+        assert self._loop is not None  # the writer was started
+        with suppress(RuntimeError):  # the loop has ended, so nobody waits for these
             self._loop.call_soon_threadsafe(_answer, outcomes)
 
     def _serve_all(self) -> None:
@@ -163,7 +165,7 @@ class Writer:
             self._last_snapshot(model)
 
     def _may_be_served(self, row: ModelRow, group: list[_Call]) -> bool:
-        """Whether the model is in memory. Else it is read first, and its calls wait; or they are told why not."""
+        """Return whether the model is in memory; if not, it is read while its calls wait, or they are refused."""
         if row.id in self.models:
             return True
         failure = self.loading.failure(row)
@@ -179,8 +181,10 @@ class Writer:
         self._calls.release(row.id)
 
     def _serve_model(self, row: ModelRow, calls: list[_Call]) -> list[Any]:
-        """Answers to the first calls, in order, as many as there is time for; a RefusedError where it is none's turn.
-        Whatever fails, the model is dropped first.
+        """Return answers to the first calls, in order, as many as time allows; a RefusedError for calls that had no
+        turn.
+
+        If anything fails, the model is dropped first.
         """
         answers: list[Any] = []
         at_work = False
@@ -228,7 +232,7 @@ class Writer:
             return [fault if place == len(answers) else others for place in range(len(calls))]
 
     def _ready(self, row: ModelRow, fence: int | None) -> Model:
-        """The model, with all events of its log; while it is led here nobody else adds any."""
+        """Return the model, with all events of its log; while it is led here nobody else adds any."""
         model = self.models[row.id]
         if fence is None or model.history.fence != fence:
             model = self.models[row.id] = caught_up_model(model, row, self._store, self._share)
@@ -245,12 +249,12 @@ class Writer:
             model.set_clock(self._clock.shift)
             return call.work(model, moment)
         except RefusedError as error:
-            if model.history.broken:  # halfway: what the calls before it did cannot be written without it
+            if model.history.broken:  # halfway, so the effects of earlier calls cannot be written without it
                 raise RuntimeError("a call was refused after it had changed the model") from error
             return error
 
     def probe(self) -> None:
-        """After a commit that failed, find out whether the store can be written to again; may wait for it."""
+        """After a failed commit, find out whether the store can be written to again; may wait for it."""
         if self.unwritten is None:
             return
         try:
@@ -263,7 +267,7 @@ class Writer:
         self.models.pop(row.id, None)
 
     def _last_snapshot(self, model: Model) -> None:
-        """So that the next start replays nothing, with whatever version of the code."""
+        """Take a snapshot, so that the next start replays nothing, with whatever version of the code."""
         try:
             model.history.last_snapshot()
         except StoreError as error:
@@ -278,7 +282,7 @@ def _give_up(future: "asyncio.Future[Any]") -> None:
 
 def _answer(outcomes: list[tuple["asyncio.Future[Any]", Any]]) -> None:
     for future, outcome in outcomes:
-        if future.done():  # whoever asked has gone
+        if future.done():  # the caller has gone
             continue
         if isinstance(outcome, RefusedError):
             future.set_exception(outcome)

@@ -1,4 +1,4 @@
-"""The page at `/`: a few files, served as they are. It asks this host alone, and evaluates no text."""
+"""The page at `/`: a few files, served unchanged. It sends requests to this host only, and evaluates no text."""
 
 from importlib.resources import files
 
