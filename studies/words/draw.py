@@ -106,12 +106,8 @@ def messages(path: str, tree: ast.Module) -> Iterator[Item]:
         else:
             continue
         for part in spoken:
-            inside = {
-                id(one)
-                for joined in ast.walk(part)
-                if isinstance(joined, ast.JoinedStr)
-                for one in joined.values
-            }
+            joined = [one for one in ast.walk(part) if isinstance(one, ast.JoinedStr)]
+            inside = {id(below) for one in joined for below in ast.walk(one) if below is not one}
             for literal in ast.walk(part):
                 text = text_of(literal) if id(literal) not in inside else ""
                 if len(re.findall(r"[A-Za-z]{2,}", re.sub(r"{[^{}]*}", "", text))) > 1:
@@ -140,7 +136,7 @@ def collected(commit: str, folders: list[str]) -> list[Item]:
         found.update(notes(path, source, tree))
         found.update(messages(path, tree))
         by_name = {
-            item.text: item for item in names(path, tree) if len(item.text) > 3 and item.text[:2] != "__"
+            item.text: item for item in names(path, tree) if re.fullmatch(r"(?!__|self$)\w{4,}", item.text)
         }
         found.update(by_name.values())
     return sorted(found)
