@@ -299,7 +299,7 @@ def test_the_parameters_of_one_policy_are_explained(monkeypatch, capsys):
         "samples",
         "500",
         "an integer from 2 to 1,000,000",
-        "M, models drawn for each decision.",
+        "M, the number of models drawn for each decision.",
     ]
     status, _, error = run(monkeypatch, capsys, "policies", "vidds")
     assert (status, "did you mean 'vids'?" in error, error.count("\n")) == (2, True, 1)

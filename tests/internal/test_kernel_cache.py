@@ -445,7 +445,7 @@ DAMAGES = {
     anothers_file: "is damaged",
     garbage_in_a_sound_file: "cannot be used (UnpicklingError",
     something_else_in_a_sound_file: "cannot be used (KeyError",
-    another_function_in_a_sound_file: "cannot be used (ValueError: it is another function's)",
+    another_function_in_a_sound_file: "cannot be used (ValueError: it belongs to another function)",
     a_folder_in_its_place: "cannot be read (Is a directory)",
     open_to_others: "others may write to it",
 }
