@@ -110,7 +110,7 @@ def messages(path: str, tree: ast.Module) -> Iterator[Item]:
             inside = {id(below) for one in joined for below in ast.walk(one) if below is not one}
             for literal in ast.walk(part):
                 text = text_of(literal) if id(literal) not in inside else ""
-                if len(re.findall(r"[A-Za-z]{2,}", re.sub(r"{[^{}]*}", "", text))) > 1:
+                if re.search(r"[A-Za-z]{2,}\W*\s\W*[A-Za-z]{2,}", re.sub(r"{[^{}]*}", "", text)):
                     yield Item("message", path, literal.lineno, text)
 
 

@@ -34,7 +34,7 @@ class Terms(NamedTuple):
     matched: Floats
     """π(a) of the chosen arm."""
     propensity: Floats
-    """g(a)."""
+    """g(a) of the chosen arm."""
     offered: Ints
     """Number of arms on offer."""
     outside: Floats

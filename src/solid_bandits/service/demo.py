@@ -119,7 +119,7 @@ def served(data: Path, port: int) -> Iterator[tuple[str, str]]:
     try:
         said = [process.stdout.readline().split() for _ in range(2)]
         if len(said[1]) < 3:
-            raise SystemExit("the service did not start; what it said is above")
+            raise SystemExit("the service did not start; its output is above")
         yield said[1][-1], (data / FIRST_KEY).read_text().strip()
     finally:
         process.send_signal(signal.SIGTERM)
