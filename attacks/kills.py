@@ -157,9 +157,11 @@ class Command:
         """Finish, and compare with an uninterrupted run."""
         self.finish(self.out)
         if self.contents() != self.wanted:
-            raise FoundError("other bytes than without interruption")
+            raise FoundError("the bytes differ from those of an uninterrupted run")
         if self.tree() != self.names:
-            raise FoundError(f"other files than without interruption: {self.tree() ^ self.names}")
+            raise FoundError(
+                f"the files differ from those of an uninterrupted run: {self.tree() ^ self.names}"
+            )
         shutil.rmtree(self.out)
 
 
@@ -247,10 +249,10 @@ def kill_saves(count: int, folder: Path, chance: random.Random, verbose: bool) -
                 raise
         else:
             if not found.table.equals(whole.table):
-                raise FoundError("another table")
+                raise FoundError("the table differs")
         whole.save(home)
         if (home / "results.parquet").read_bytes() != wanted:
-            raise FoundError("other bytes than without interruption")
+            raise FoundError("the bytes differ from those of an uninterrupted run")
         there = sorted(path.name for path in home.iterdir())
         if there != [".lock", "manifest.json", "results.parquet"]:
             raise FoundError(f"leaves {there}")

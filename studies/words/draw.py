@@ -78,13 +78,14 @@ def notes(path: str, source: str, tree: ast.Module) -> Iterator[Item]:
         said = token.string.lstrip("#! ")
         if token.type != tokenize.COMMENT or said.startswith(IGNORED):
             continue
-        if block and token.start[0] != last + 1:
+        alone = token.line.lstrip().startswith("#")
+        if block and (token.start[0] != last + 1 or not alone):
             yield Item("note", path, first, "# " + " ".join(block))
             block = []
         if not block:
             first = token.start[0]
         block.append(said)
-        last = token.start[0]
+        last = token.start[0] if alone else -1
     if block:
         yield Item("note", path, first, "# " + " ".join(block))
 

@@ -32,7 +32,7 @@ class Deadline:
             return timeout
         left = until - time.monotonic()
         if left <= 0:
-            raise httpcore.ReadTimeout("the answer does not come to its end")
+            raise httpcore.ReadTimeout("the answer did not end in time")
         return left if timeout is None else min(left, timeout)
 
     def keep(self, client: httpx.Client) -> None:

@@ -42,7 +42,7 @@ class Contrasts(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A policy in compared rows."""
+    """A policy as an argument of the comparison."""
 
     target: Target
     arm: str | None = None
