@@ -296,7 +296,7 @@ class AsyncClient:
             except httpx.RequestError as error:
                 answer = error
             except TimeoutError:
-                answer = httpx.ReadTimeout("the answer does not come to its end")
+                answer = httpx.ReadTimeout("the answer did not end in time")
             busy = _outcome(answer)
             if busy is None:
                 assert isinstance(answer, httpx.Response)
