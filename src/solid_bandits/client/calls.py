@@ -59,9 +59,9 @@ class Call(NamedTuple, Generic[T]):
     path: str
     body: bytes | None
     event_ids: tuple[str, ...]
-    """Of all that the caller asked for, also where it is sent in several calls."""
+    """The caller's whole request, also if it is sent in several calls."""
     read: Callable[[bytes, bool], T]
-    """From the content of the answer, and whether the call was repeated, to what the caller gets."""
+    """Function from the content of the answer, and whether the call was repeated, to the caller's result."""
 
 
 class Patience:
@@ -81,7 +81,7 @@ class Patience:
         return self._left if self.repeated else longest
 
     def wait(self, spent: float, asked: float) -> float | None:
-        """Seconds to wait before the call is repeated; None is to give up.
+        """Return the seconds to wait before the call is repeated; None to give up.
 
         Args:
             spent: seconds that the last attempt took.
@@ -98,7 +98,7 @@ class Patience:
 
 
 def decide(model: str, offer: Mapping[str, Any]) -> Call[Decision]:
-    """One decision."""
+    """Return the call for one decision."""
     asked = _asked(offer)
     return Call(
         "POST",
@@ -110,7 +110,7 @@ def decide(model: str, offer: Mapping[str, Any]) -> Call[Decision]:
 
 
 def decide_many(model: str, offers: Iterable[Mapping[str, Any]]) -> list[Call[list[Decision]]]:
-    """Many decisions, at most `AT_ONCE` in a call."""
+    """Return the calls for many decisions, at most `AT_ONCE` in each."""
     asked = []
     for place, offer in enumerate(offers):
         try:
@@ -127,7 +127,7 @@ def decide_many(model: str, offers: Iterable[Mapping[str, Any]]) -> list[Call[li
 
 
 def learn(model: str, event_id: str, reward: float) -> Call[Receipt]:
-    """One reward; an unknown id is a ValueError."""
+    """Return the call for one reward; an unknown id is a ValueError."""
 
     def read(content: bytes, repeated: bool) -> Receipt:
         (one,) = json.loads(content)["rewards"]
@@ -141,7 +141,7 @@ def learn(model: str, event_id: str, reward: float) -> Call[Receipt]:
 def learn_many(
     model: str, rewards: Mapping[str, float] | Iterable[tuple[str, float]]
 ) -> list[Call[list[Receipt]]]:
-    """Many rewards, at most `AT_ONCE` in a call."""
+    """Return the calls for many rewards, at most `AT_ONCE` in each."""
     try:
         pairs = list(rewards.items() if isinstance(rewards, Mapping) else rewards)
         pairs = [(event_id, reward) for event_id, reward in pairs]
@@ -167,7 +167,7 @@ def plain(method: str, path: str, body: Plain | None = None, field: str | None =
 
 
 def evaluate(model: str, policies: Sequence[str], after: int | None, until: int | None) -> Call[Any]:
-    """Values of other policies."""
+    """Return the call for values of other policies."""
     if isinstance(policies, str):
         raise ValueError(f"policies must be a list of policies, got {policies!r}")
     return plain("GET", _with_query(model_path(model, "evaluate"), policies, after, until))
@@ -200,14 +200,14 @@ def delete(
 
 
 def model_path(model: str, *parts: str) -> str:
-    """The path of a model, or of something of it."""
+    """Return the path of a model, or of a part of it."""
     if not isinstance(model, str) or not model:
         raise ValueError(f"model must be the name of a model, got {checks.short(model)}")
     return "/".join((f"/v1/models/{quote(model, safe='')}", *parts))
 
 
 def refusal(status: int, content: bytes, where: str, event_ids: Sequence[str] = ()) -> Exception:
-    """What to raise for an answer that is not the one that was asked for."""
+    """Return the exception for an answer other than the expected one."""
     try:
         said = json.loads(content)["error"]
         if not isinstance(said, str):
@@ -220,7 +220,7 @@ def refusal(status: int, content: bytes, where: str, event_ids: Sequence[str] = 
 
 
 def seconds_asked(header: str | None) -> float:
-    """What `Retry-After` says, in seconds; 0 where it says nothing, or a date."""
+    """Return the seconds in `Retry-After`; 0 if there are none, or a date."""
     text = (header or "").strip()
     return float(text) if text.isascii() and text.isdigit() else 0.0
 
@@ -284,7 +284,7 @@ def _with_query(path: str, policies: Sequence[str], after: int | None, until: in
 
 
 def _bodies(name: str, rows: Sequence[Any]) -> list[bytes]:
-    """Bodies with at most `AT_ONCE` rows and, where there is more than one, `LARGEST_BODY` bytes of them."""
+    """Split rows into bodies with at most `AT_ONCE` rows and, with more than one row, `LARGEST_BODY` bytes."""
     parts: list[list[bytes]] = []
     size = 0
     for row in map(_json, rows):

@@ -163,7 +163,7 @@ class Agent(AtWork):
     def _decide_slowly(
         self, features: ArrayLike | None, available: ArrayLike | None, context: int | None
     ) -> Decision:
-        """The same for offers in any form, with words for what will not do."""
+        """Decide offers in any form, with messages for invalid ones."""
         if self._takes_context and (features is not None or available is not None):
             raise ValueError(
                 f"{self.policy.name} plans over the contexts of its table with all their arms; give "
@@ -227,7 +227,9 @@ class Agent(AtWork):
         return Batch(*drawn, starts)
 
     def probabilities(self, features: ArrayLike, available: ArrayLike | None = None) -> Floats | None:
-        """The distribution from which `decide` would draw its arm now; changes nothing. None if it is not known."""
+        """Return the distribution from which `decide` would draw its arm now, changing nothing; None if it is
+        unknown.
+        """
         if self._takes_context:
             raise ValueError(f"{self.policy.name} plans over a table; its decisions have their probabilities")
         arms = self._arms(features)
@@ -391,7 +393,7 @@ class Agent(AtWork):
         return f"Agent({self.policy!r}, dim={self._dim})"
 
     def _outcome(self, decision: Decision, reward: float) -> tuple[int, int, Floats, float]:
-        """Context, arm, features and reward as compiled code takes them."""
+        """Return context, arm, features and reward in compiled form."""
         if not isinstance(decision, Decision):
             raise ValueError(f"decision must be what decide returned, got {checks.short(decision)}")
         value = _as_reward(reward)

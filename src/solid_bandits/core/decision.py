@@ -14,7 +14,7 @@ SAID: tuple[str, ...] = ()
 only `Bandit.decide` must take it, too."""
 NOTHING: Mapping[str, str] = {}
 OFFER = ("features", "arms", "event_id", "subject", "available", *SAID)
-"""What a caller may say when a decision is asked for; all but the first may be left out."""
+"""Arguments of a call for a decision; all but the first are optional."""
 OPEN, LEARNED, EXPIRED = "open", "learned", "expired"
 """Status of a decision: waiting for its reward, rewarded, or given up (perhaps with a default reward)."""
 

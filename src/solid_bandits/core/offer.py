@@ -1,4 +1,4 @@
-"""What an agent is offered, as compiled code takes it: features and masks, checked."""
+"""Offers to an agent in compiled form: features and masks, checked."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -17,7 +17,7 @@ ALL: Bools = np.ones(0, dtype=np.bool_)
 
 
 def as_arms(features: ArrayLike | None, dim: int) -> Floats:
-    """The features of the arms on offer, shape (arms, dim)."""
+    """Return the features of the arms on offer, shape (arms, dim)."""
     if type(features) is np.ndarray and features.shape[1:] == (dim,) and is_ready(features):
         return features
     if features is None:
@@ -37,7 +37,7 @@ def is_ready(features: Floats) -> bool:
 
 
 def is_mask(available: ArrayLike, n_arms: int) -> bool:
-    """Whether compiled code takes this as it is for the mask of so many arms; that there is one, it sees itself."""
+    """Return whether compiled code accepts this as the mask of `arms` arms; it checks itself that one is available."""
     return (
         type(available) is np.ndarray
         and available.dtype == BOOL
@@ -47,7 +47,7 @@ def is_mask(available: ArrayLike, n_arms: int) -> bool:
 
 
 def as_mask(available: ArrayLike | None, n_arms: int) -> Bools:
-    """Which arms may be pulled, shape (arms,); None is all."""
+    """Return the mask of the arms that may be pulled, shape (arms,); None means all."""
     if available is None:
         return np.ones(n_arms, dtype=np.bool_)
     if checks.is_masked(available):
@@ -118,7 +118,7 @@ def as_many(
 def as_offers(
     features: ArrayLike, counts: ArrayLike, available: ArrayLike, dim: int
 ) -> tuple[Floats, Ints, Bools]:
-    """Many offers: features (offers, arms, dim), how many arms each has (offers,), and masks (offers, arms)."""
+    """Return many offers: features (offers, arms, dim), number of arms of each (offers,), and masks (offers, arms)."""
     phi: Any = features
     if type(phi) is not np.ndarray or phi.ndim != 3 or not is_ready(phi):
         phi = check_features("features", features, "offers", "arms", "dim")
@@ -140,7 +140,7 @@ def as_offers(
 
 
 def _counted(name: str, values: ArrayLike, kinds: str, wanted: str, shape: tuple[int, ...]) -> Any:
-    """An array of this shape, of values of these kinds."""
+    """Return an array of this shape, with values of these kinds."""
     try:
         found = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -153,7 +153,7 @@ def _counted(name: str, values: ArrayLike, kinds: str, wanted: str, shape: tuple
 
 
 def listed(name: str, values: Iterable[Any]) -> list[Any]:
-    """Values as a list."""
+    """Return values as a list."""
     try:
         return list(values)
     except TypeError:

@@ -34,7 +34,7 @@ class Named(NamedTuple):
     context: Mapping[str, Any]
     arms: tuple[str, ...]
     own: tuple[Mapping[str, Any], ...] | None = None
-    """Of each arm on offer, where arms have features of their own."""
+    """Own features of each arm on offer, if arms have any."""
     raw: list[float] | None = None
     """The columns of the context, where all of them were there when it was checked."""
     own_raw: tuple[list[float] | None, ...] | None = None
@@ -51,7 +51,7 @@ class Change(NamedTuple):
 
 @dataclass
 class Growth:
-    """What checks of rows that are not encoded yet have seen: the types that they fix."""
+    """Types fixed by checks of rows that are not encoded yet."""
 
     context: dict[str, str | None]
     own: dict[str, str | None]
@@ -70,7 +70,7 @@ class Design:
         self.own = Columns(features.arm_features, features.categories, "arm_features")
         self.sides = (self.context, self.own)
         self.rows = 0
-        """How many were taken in."""
+        """Number of rows that were added."""
         self.arms: list[str] = list(features.arms or ())
         """All that have coefficients of their own, those that were removed included, in the order of their blocks."""
         self.removed: set[str] = set()
@@ -85,7 +85,7 @@ class Design:
 
     @property
     def dim(self) -> int:
-        """How many features there are: of each arm where arms have blocks."""
+        """Number of features; per arm, if arms have blocks."""
         return len(self.slots)
 
     def names(self) -> list[str]:

@@ -263,23 +263,23 @@ class Bandit(Arms, Batches):
             return [decision.event_id for decision in late]
 
     def open_ids(self) -> list[str]:
-        """The ids of the decisions still waiting for their rewards, oldest first."""
+        """Return the ids of the decisions still waiting for their rewards, oldest first."""
         with self._turn:
             return [decision.event_id for decision in self._remembered.open()]
 
     def recall(self, event_id: str) -> Decision | None:
-        """A decision, and what became of it; None if it was not made, or too long ago."""
+        """Return a decision with its outcome; None if it was not made, or too long ago."""
         with self._turn:
             return self._known([text_id(event_id)]).get(event_id)
 
     @property
     def waiting(self) -> int:
-        """How many decisions wait for their rewards."""
+        """Return the number of decisions that wait for their rewards."""
         return self._remembered.waiting
 
     @property
     def decisions(self) -> int:
-        """How many were made."""
+        """Return the number of decisions made."""
         return self._decisions
 
     def log(self) -> "pl.DataFrame":
@@ -353,7 +353,7 @@ class Bandit(Arms, Batches):
 
     @classmethod
     def from_log(cls, log: "pl.DataFrame", policy: Policy | None = None, **settings: Any) -> "Bandit":
-        """A new bandit that has learnt from a log; `settings` are those of a new one.
+        """Make a new bandit that has learnt from a log; `settings` are those of a new one.
 
         Without names, such as `context` and `arms`, it learns from the log's features, and `dim` is theirs.
         """
@@ -367,7 +367,7 @@ class Bandit(Arms, Batches):
 
     @classmethod
     def open(cls, store: PathLike, policy: Policy | None = None, *, commit_every: int = 1) -> "Bandit":
-        """The bandit of a store, exactly where it was, whether it was closed or its process killed.
+        """Open the bandit of a store in its last state, whether it was closed or its process killed.
 
         A store is open in one process at a time.
 

@@ -1,4 +1,4 @@
-"""Where the decisions of a bandit go once they are closed: nowhere, into memory, or (`live.stored`) into a store."""
+"""Destination of a bandit's closed decisions: nowhere, memory, or (`live.stored`) a store."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ class History:
     """Whose ids are known."""
 
     def made(self, decision: Decision, kind: str = DECISION) -> None:
-        """A decision was made, or adopted from another log."""
+        """Record a decision that was made, or adopted from another log."""
 
     def closed(self, decision: Decision) -> None:
         """One has its outcome; the features of all its arms go as soon as they are logged."""
@@ -30,20 +30,20 @@ class History:
         """An arm was added or removed."""
 
     def find(self, event_ids: Sequence[str]) -> dict[str, Decision]:
-        """Decisions that the bandit does not remember, by their ids."""
+        """Return decisions that the bandit does not remember, by their ids."""
         return {}
 
     def select(
         self, event_ids: Sequence[str] | None, before: int | None, subject: str | None
     ) -> dict[str, None]:
-        """The ids of logged decisions: some, those before a time, or those about someone."""
+        """Return the ids of logged decisions: some, those before a time, or those about someone."""
         return {}
 
     def erase(self, event_ids: Sequence[str], sequence: int, time: int) -> None:
         """Erase all events of these ids; that is event number `sequence`."""
 
     def table(self, opened: Sequence[Decision], policy: str) -> "pl.DataFrame":
-        """The log, with these decisions that are open."""
+        """Return the log, including these open decisions."""
         raise ValueError("log must be kept to be read: this bandit was made with log=False")
 
     def commit(self) -> None:
@@ -59,7 +59,7 @@ class MemoryHistory(History):
     def __init__(self) -> None:
         self._recent: list[Decision] = []
         self._tables: list[pl.DataFrame] = []
-        """With a column more than a log: the subject."""
+        """Columns of the table: those of a log, and the subject."""
 
     def closed(self, decision: Decision) -> None:
         """See `History`."""

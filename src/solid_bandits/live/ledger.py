@@ -62,10 +62,10 @@ class ConflictError(ValueError):
 
 
 class Offer(NamedTuple):
-    """What is decided about, checked."""
+    """An offer to decide about, checked."""
 
     features: Floats | None
-    """None where they follow from named values."""
+    """Features of the arms; None if they follow from named values."""
     arms: tuple[Arm, ...]
     event_id: str | None
     subject: str | None
@@ -81,9 +81,9 @@ class Ledger:
     def _begin(self, agent: Agent, seed: int, window: int, design: Design | None = None) -> None:
         self.agent = agent
         self.design = design
-        """How named values become features; None where decisions bring features."""
+        """Design that turns named values into features; None if decisions bring features."""
         self.beside: Beside | None = None
-        """What is kept up with the decisions, such as statistics."""
+        """Derived data that is updated with the decisions, such as statistics."""
         self._dim = agent.dim
         self._seed = seed
         self._remembered = Remembered(window)
@@ -126,7 +126,7 @@ class Ledger:
         self._forgetful = True
 
     def _offer_in(self, one: Any, growth: Growth | None) -> Offer:
-        """One of many offers, a table; it may fix types for those after it."""
+        """Return one of many offers, given as a table; it may fix types for those after it."""
         first = "features" if self.design is None else "context"
         known = {first, *OFFER[1:]}
         if (
@@ -192,7 +192,9 @@ class Ledger:
         return rows, names
 
     def _offers(self, features: Any, arms: Any, event_ids: Any, subjects: Any, available: Any) -> list[Offer]:
-        """The offers of columns, checked: features (offers, arms, dim), and a value of the others for each offer."""
+        """Return the checked offers of columns: features (offers, arms, dim), and one value of each other column per
+        offer.
+        """
         rows = check_features("offers", features, "offers", "arms", "dim")
         names = names_of(arms, rows.shape[1])
         if rows.shape[2] != self._dim:
@@ -248,7 +250,7 @@ class Ledger:
         return decision
 
     def _rows_of(self, offers: Sequence[Offer]) -> list[Floats]:
-        """The features of the arms on offer; named values are taken in, all of them before any is encoded."""
+        """Return the features of the arms on offer; all named values are added before any is encoded."""
         told = [offer.named for offer in offers if offer.named is not None]
         if self.design is None:
             return [offer.features for offer in offers if offer.features is not None]
@@ -327,7 +329,7 @@ class Ledger:
             self.beside.take(decision)
 
     def _why(self, decision: Decision) -> Any:
-        """What each named feature of a decision adds."""
+        """Return the contribution of each named feature of a decision."""
         with self._turn:
             if self.design is None or decision.named is None:
                 raise ValueError(
@@ -391,7 +393,7 @@ def check_same(offer: Offer, arms: Sequence[Arm] | None) -> None:
 
 
 def repeated(known: Decision) -> Decision:
-    """What was decided then; a ValueError where its probabilities are not known."""
+    """Return the earlier decision; raise a ValueError if its probabilities are unknown."""
     if known.probabilities is None or np.isnan(known.probabilities).any():
         raise ValueError(f"event_id {known.event_id!r} is of a log without probabilities; give another")
     return known.replace(again=True)

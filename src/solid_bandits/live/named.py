@@ -22,11 +22,13 @@ class Frame(Protocol):
 
     @property
     def columns(self) -> Any:
-        """Its columns."""
+        """Return its columns."""
 
 
 class Part(NamedTuple):
-    """What one name adds to the estimate and to the squared width of two arms: the chosen one and the runner-up."""
+    """Contribution of one name to the estimate and to the squared width of two arms, the chosen one and the
+    runner-up.
+    """
 
     estimate: float
     squared_width: float
@@ -35,7 +37,7 @@ class Part(NamedTuple):
 
 
 class Why(NamedTuple):
-    """What each named feature adds to the chosen arm's estimate and to its width, against the runner-up.
+    """Contribution of each named feature to the chosen arm's estimate and width, compared with the runner-up.
 
     The parts of an estimate sum to it, and so do those of a squared width, ‖φ‖²_{V^-1} in units of σ². The runner-up is
     the arm with the largest estimate among the others on offer. All is by what the bandit knows when this is read.
@@ -44,7 +46,7 @@ class Why(NamedTuple):
     arm: str
     runner_up: str | None
     parts: dict[str, Part]
-    """By name; `constant` is the arm's own level, `age × price` an interaction."""
+    """Contributions by name; `constant` is the arm's own level, `age × price` an interaction."""
 
     @property
     def estimate(self) -> float:
@@ -171,7 +173,7 @@ def offers_of(
 
 
 def _of_pandas(value: Any) -> Any:
-    """A value of pandas, whose floats are NaN where they are missing."""
+    """Return a pandas value, with None for the NaN of missing values."""
     return None if isinstance(value, float) and value != value else value
 
 

@@ -119,7 +119,7 @@ class PostgresStore(SqlStore):
     def __init__(self, url: str) -> None:
         self.url = url
         self.node = f"solid-bandits-{uuid4().hex[:16]}"
-        """Of this process: every session of it has this name, by which others may end them."""
+        """Name of all sessions of this process, by which others may end them."""
         self.refused: Callable[[int, int], None] = lambda model, fence: None
         """Called with a model and the fence of a write to it that was refused."""
         self._writing: Connection | None = None
@@ -140,7 +140,7 @@ class PostgresStore(SqlStore):
             self._prepare()
 
     def connect(self) -> Connection:
-        """A new session of this node."""
+        """Return a new session of this node."""
         connection: Connection = psycopg.connect(
             self.url,
             autocommit=True,
@@ -175,7 +175,7 @@ class PostgresStore(SqlStore):
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A session for questions that may be asked twice; one that fails is not used again."""
+        """Yield a session for queries that may be repeated; a session that fails is not used again."""
         with _store_errors():
             if self._closed:
                 raise StoreError("the store is closed")
@@ -202,7 +202,7 @@ class PostgresStore(SqlStore):
             connection.close()
 
     def _ask(self, question: LiteralString, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The answer of the database; asked again where an idle session was lost meanwhile."""
+        """Return the database's answer; the query is repeated if an idle session was lost meanwhile."""
         for again in (True, False):
             try:
                 with self.reading() as connection:
@@ -238,7 +238,7 @@ class PostgresStore(SqlStore):
                 self._dirty = True
 
     def _clean(self) -> None:
-        """Vacuum in a thread of its own until nothing that was erased is left in tables: it may take long."""
+        """Vacuum in a separate thread until nothing erased is left in tables, which may take long."""
         while not self._closed:
             with self._lock:
                 if not self._dirty:
@@ -272,7 +272,7 @@ class PostgresStore(SqlStore):
 
     @contextmanager
     def _session(self) -> Iterator[Connection]:
-        """The one that writes; after an error that leaves the outcome open there will be another."""
+        """Yield the writing session; after an error that leaves the outcome open it is replaced."""
         with _store_errors():
             if self._writing is None or self._writing.closed:
                 self._writing = self.connect()
@@ -359,7 +359,7 @@ class PostgresStore(SqlStore):
 
 
 def _executing(connection: Connection) -> Execute:
-    """Statements with `?` for values; what is bytes goes as it is."""
+    """Return a function that executes statements with `?` for values; bytes are passed unchanged."""
     return lambda statement, values: connection.execute(_marked(statement), values)
 
 
@@ -373,7 +373,7 @@ class _LostError(StoreError):
 
 @contextmanager
 def _store_errors() -> Iterator[None]:
-    """PostgreSQL's errors as those of a store."""
+    """Turn PostgreSQL's errors into those of a store."""
     try:
         yield
     except errors.UniqueViolation as error:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from solid_bandits.live.bandit import Bandit
 
 MOST_STARTS = 20
-"""How often a replay starts over at a new origin before it gives up: deletions come faster than it replays."""
+"""Number of times a replay restarts at a new origin before it gives up, if deletions come faster than it replays."""
 FEW = 32
 """Events that are read by their ids at a time: each may have a megabyte."""
 COUNTED = (
@@ -47,28 +47,28 @@ logger = logging.getLogger("solid_bandits.live")
 
 
 class Beside(Protocol):
-    """What follows from the decisions of a bandit and is kept up with it, such as statistics."""
+    """Data derived from a bandit's decisions and updated with it, such as statistics."""
 
     def take(self, decision: Decision) -> None:
-        """A decision was made (it is open), or has its outcome."""
+        """Handle a decision that was made (it is open), or has its outcome."""
 
     def state(self) -> Plain:
-        """All of it, as plain data, for a snapshot."""
+        """Return everything as plain data, for a snapshot."""
 
 
 class Source(NamedTuple):
-    """Where the log of a bandit is, and how it begins."""
+    """The log of a bandit, and its initial state."""
 
     store: Store
     row: ModelRow
     name: str
-    """In messages."""
+    """Name in messages."""
     new: "Callable[[], Bandit]"
     """The bandit before its first event."""
     policy: Policy | None = None
-    """Where it is not one of this package."""
+    """The policy, if it is not one of this package."""
     beside: Callable[[Plain | None, int], Beside] | None = None
-    """What is kept up beside the bandit, from what a snapshot after an event has of it; None at the beginning."""
+    """Function that makes the derived data from a snapshot's part after an event; from None at the beginning."""
     memory: Callable[[], int] | None = None
     """Bytes that remembered decisions may take, older ones being left to the log; None keeps all."""
 
@@ -85,7 +85,7 @@ class Source(NamedTuple):
 
 
 class ReplayDiverged(Exception):  # noqa: N818 (it says what happened)
-    """What follows from a log is not what it says: it is damaged, or another version of this package decides otherwise.
+    """Raised if a log does not match its replay: it is damaged, or another version of this package decides otherwise.
 
     Example:
         >>> import solid_bandits as sb
@@ -123,7 +123,7 @@ def loaded(source: Source, snapshot: Snapshot | None) -> "Bandit":
 
 
 def _decisions_of(plain: Plain, source: Source) -> tuple[dict[str, Decision], dict[str, int]]:
-    """The decisions that a packed bandit waits for, beyond its memory without their arrays; and the sizes of these."""
+    """Return the decisions that a packed bandit waits for, without arrays beyond its memory, and the sizes of these."""
     found: dict[str, Decision] = {}
     left: dict[str, int] = {}
     total, most = 0, None if source.memory is None else source.memory()
@@ -138,7 +138,7 @@ def _decisions_of(plain: Plain, source: Source) -> tuple[dict[str, Decision], di
 
 
 def caught_up(bandit: "Bandit | None", source: Source) -> "Bandit":
-    """A bandit that has taken in its log to the end: a new one, or the one that is there where it can go on."""
+    """Return a bandit that has replayed its whole log: a new one, or the existing one if it can continue."""
     fresh = bandit is None
     if bandit is None:
         bandit = _begun(source)
@@ -150,12 +150,12 @@ def caught_up(bandit: "Bandit | None", source: Source) -> "Bandit":
 
 
 def _gone(group: Sequence[Event]) -> Event | None:
-    """The first event of these that cannot be replayed, as decisions were erased."""
+    """Return the first of these events that cannot be replayed because decisions were erased."""
     return next((event for event in group if event.kind in (ERASED, DELETION)), None)
 
 
 def _begun(source: Source) -> "Bandit":
-    """The bandit from its newest snapshot that can be used, or from nothing: its log has all that a snapshot has."""
+    """Return the bandit from its newest usable snapshot, or from nothing: the log contains everything in a snapshot."""
     until = None
     while True:
         snapshot = source.store.snapshot(source.row.id, until)
@@ -242,12 +242,12 @@ def _difference(found: Decision, logged: Decision) -> str | None:
 
 
 def _learnt(version: str) -> str:
-    """How much had been learnt: code may have another version and the same results."""
+    """Return the part of a version that counts rewards; code may have another version and the same results."""
     return version.rpartition("/")[2]
 
 
 def check(source: Source) -> str:
-    """Replay a log, compare each decision and each snapshot with it, and return in words how much was compared.
+    """Replay a log, compare each decision and each snapshot with it, and describe how much was compared.
 
     It begins at the origin: the snapshot that was taken with the last deletion, or the first event. Where a deletion
     moves the origin while it runs, it starts over there; the events passed over are not counted.
@@ -277,7 +277,7 @@ def check(source: Source) -> str:
 
 
 def _replayed(source: Source, counts: Counter[str], spans: list[tuple[int, int]]) -> int | None:
-    """Replay from the origin to the last event, and add what was compared.
+    """Replay from the origin to the last event, and count what was compared.
 
     Returns:
         The number of the last event; None where a deletion has moved the origin meanwhile.
@@ -341,7 +341,9 @@ def _missing(first: int, last: int) -> str:
 
 
 def new_from_spec(row: ModelRow, name: str, own: Policy | None) -> "Bandit":
-    """The bandit of a store before its first event, from its settings; they outlive the formats of snapshots."""
+    """Return the bandit of a store before its first event, from its settings, which outlive the formats of
+    snapshots.
+    """
     from solid_bandits.live.bandit import Bandit
 
     try:

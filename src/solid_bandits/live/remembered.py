@@ -55,11 +55,11 @@ class Remembered:
         return len(self._all)
 
     def __iter__(self) -> Iterator[Decision]:
-        """In the order of the decisions."""
+        """Yield the decisions in order."""
         return iter(self._all.values())
 
     def find(self, event_id: str) -> Decision | None:
-        """The decision of this id, if it is remembered."""
+        """Return the decision with this id, if it is remembered."""
         return self._all.get(event_id)
 
     def leaving(self, ordinal: int) -> list[Decision]:
@@ -163,9 +163,9 @@ class Remembered:
 
     @property
     def waiting(self) -> int:
-        """How many are open."""
+        """Return the number of open decisions."""
         return len(self._open)
 
     def open(self) -> list[Decision]:
-        """Those that wait for their rewards, in the order of the decisions."""
+        """Return the decisions that wait for their rewards, in order."""
         return list(self._open.values())

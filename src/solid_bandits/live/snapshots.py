@@ -39,7 +39,7 @@ CLOSE = 1e-5
 
 
 def sealed(plain: Plain) -> bytes:
-    """Plain data under a line with its digest, so that a damaged one is not believed."""
+    """Return plain data below a line with its digest, so that damage is detected."""
     text = json.dumps(plain, separators=(",", ":"), allow_nan=False).encode()
     seal = {"file": KIND, "version": VERSION, "digest": _digest(text)}
     return json.dumps(seal).encode() + b"\n" + text
@@ -96,12 +96,12 @@ def packed(bandit: "Bandit", whole: bool = False) -> Plain:
 
 
 def ids_in(plain: Plain) -> list[str]:
-    """The ids of the decisions of a packed bandit, oldest first."""
+    """Return the ids of the decisions of a packed bandit, oldest first."""
     return [one[0] for one in plain["decisions"]]
 
 
 def unpacked(plain: Plain, decisions: Mapping[str, Decision], policy: Policy | None = None) -> "Bandit":
-    """The bandit that was packed, with its decisions by their ids; it keeps no log."""
+    """Return the bandit that was packed, with its decisions by their ids; it keeps no log."""
     from solid_bandits.live.bandit import Bandit
 
     agent = Agent._restored(agent_from_plain(plain["agent"], "snapshot", policy))

@@ -124,7 +124,7 @@ class StoredHistory(History):
             self._noted.setdefault(event.event_id, []).append(event)
 
     def _events(self, event_ids: Sequence[str]) -> list[Event]:
-        """Events of these ids in the log and among the fresh ones, without those about to be erased."""
+        """Return the events with these ids in the log and among the new ones, without those about to be erased."""
         found = self.source.store.find(self.source.row.id, event_ids)
         found += [event for one in dict.fromkeys(event_ids) for event in self._noted.get(one, ())]
         return [event for event in found if event.sequence not in self._erased]
@@ -146,7 +146,7 @@ class StoredHistory(History):
         return found
 
     def _places(self, event_ids: Sequence[str]) -> list[tuple[int, str, str]]:
-        """Sequence numbers, kinds and ids of the same: what they say need not be in memory."""
+        """Return their sequence numbers, kinds and ids, without loading their contents."""
         found = self.source.store.places(self.source.row.id, event_ids)
         fresh = (event for one in dict.fromkeys(event_ids) for event in self._noted.get(one, ()))
         found += [(event.sequence, event.kind, event.event_id or "") for event in fresh]
@@ -198,7 +198,7 @@ class StoredHistory(History):
         return table_of(store, model, policy, 0, store.last(model))
 
     def pack(self) -> Snapshot:
-        """A snapshot of the bandit as it is, and of what is kept up beside it."""
+        """Return a snapshot of the bandit and of its derived data."""
         bandit = self._bandit
         content = {"bandit": packed(bandit)}
         if bandit.beside is not None:
@@ -236,7 +236,7 @@ class StoredHistory(History):
         self.fresh, self._erased, self._noted, self._calls = [], set(), {}, 0
 
     def last_snapshot(self) -> None:
-        """One more at the end, so that the next start replays nothing, with whatever version of the code."""
+        """Take a last snapshot, so that the next start replays nothing, with whatever version of the code."""
         new = self._bandit._sequence > self._bandit._snapshot[0]
         if self.fence is not None and not self.broken and new:
             self._write(True)
@@ -283,7 +283,7 @@ def create(bandit: "Bandit", store: PathLike, commit_every: int) -> None:
 
 
 def reopen(store: PathLike, policy: Policy | None, commit_every: int) -> "Bandit":
-    """The bandit of a file, as its log has it."""
+    """Return the bandit of a file from its log."""
     path = path_of("store", store)
     held = SqliteStore(path, write=True)
     try:
@@ -297,7 +297,7 @@ def reopen(store: PathLike, policy: Policy | None, commit_every: int) -> "Bandit
 
 
 def source_of(store: SqliteStore, policy: Policy | None = None) -> Source:
-    """The one bandit of a file."""
+    """Return the source of the only bandit of a file."""
     return _source(store, the_model(store), policy)
 
 

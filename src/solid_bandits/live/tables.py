@@ -24,7 +24,7 @@ PART = 10_000
 
 
 def is_store(path: Path) -> bool:
-    """Whether a file is one of SQLite, which looks itself: to open and close it here would end this process's locks."""
+    """Return whether a file is one of SQLite, asking SQLite: opening it here would end this process's locks."""
     try:
         if not path.is_file() or not path.stat().st_size:
             return False
@@ -47,7 +47,7 @@ def read_log(path: Path) -> pl.DataFrame:
 
 
 def the_model(store: SqliteStore) -> ModelRow:
-    """What is the one bandit of a file."""
+    """Return the row of the only bandit of a file."""
     rows = store.models()
     if [row.name for row in rows] != [NAME]:
         raise StoreError(f"{str(store.path)!r} must be the store of one bandit; it is not, or of a service")

@@ -75,18 +75,18 @@ class Evaluation:
     path: pl.DataFrame | None = field(default=None)
 
     def value(self, estimator: str) -> float:
-        """The value by one estimator."""
+        """Return the value by one estimator."""
         return float(self._row(estimator)["value"])
 
     def interval(self, estimator: str) -> tuple[float, float]:
-        """The interval by one estimator; a ValueError where it has none."""
+        """Return the interval by one estimator; raise a ValueError if it has none."""
         row = self._row(estimator)
         if row["low"] is None:
             raise ValueError(f"estimator {estimator!r} has no interval here: {row['note']}")
         return row["low"], row["high"]
 
     def said(self, label: str = "the policy") -> str:
-        """The answer in a sentence."""
+        """Return the answer as a sentence."""
         return said(label, self.answer, self.confidence)
 
     def _row(self, estimator: str) -> Plain:
@@ -231,7 +231,7 @@ def evaluate(  # type: ignore[misc]  # settings of the overloads are those below
 def _with_interval_that_holds(
     name: str, value: Value, estimator: Estimator, learning: bool, unlike: str
 ) -> Value:
-    """The value, which must be a number; without its interval where that does not hold, and why."""
+    """Return the value, which must be a number; without its interval if that is not valid, with the reason."""
     if value.value is not None and not math.isfinite(value.value):
         raise ArgumentError(
             "log",

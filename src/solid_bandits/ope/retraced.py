@@ -42,7 +42,7 @@ CLOSE = 1e-9
 
 
 def check_new(bandit: Bandit) -> Agent:
-    """A copy of the agent of a bandit that has done nothing yet."""
+    """Return a copy of a bandit's agent before its first decision."""
     if not isinstance(bandit, Bandit) or bandit.decisions:
         raise ArgumentError(
             "logger", f"must be learning, fixed, or a new Bandit made as the logger was, got {short(bandit)}"
@@ -62,7 +62,7 @@ class Counted(NamedTuple):
 
 
 def retraced_cadr(terms: Terms, target: Target, reader: Reader, logger: Bandit, level: float) -> Value:
-    """The estimate with the paper's interval."""
+    """Return the estimate with the paper's interval."""
     if len(terms.reward) <= 2 * FIRST:
         return Value(None, note=f"needs more than {2 * FIRST} rows")
     log, counted = reader.table(), dict[str, Counted]()
@@ -90,7 +90,7 @@ class Past:
         self._gram, self._sums = RIDGE * np.eye(dim + 1), np.zeros(dim + 1)
 
     def add(self, row: Decision, counted: Counted) -> None:
-        """One more row, with its reward."""
+        """Add one more row, with its reward."""
         if self._seen % self._every == 0:
             self.rows.append((row, counted))
             if len(self.rows) >= 2 * KEPT:
@@ -102,7 +102,7 @@ class Past:
         self._sums += counted.reward * described
 
     def variance(self, agent: Agent) -> float:
-        """σ² of the next row's term, by the logger as it is now."""
+        """Return σ² of the next row's term, given the logger's current state."""
         features, counts, mask = self._offers()
         given = agent.probabilities_many(features, counts, mask)
         assert given is not None  # a bandit gives its probabilities
@@ -130,7 +130,7 @@ class Past:
 
 
 def _inverse_sigmas(steps: Sequence[Step], counted: Mapping[str, Counted], agent: Agent) -> Floats:
-    """1 / σ_t of each row that is counted, at its place among the terms; 0 for the first ones.
+    """Return 1 / σ_t of each counted row, at its index among the terms; 0 for the first ones.
 
     A row without a reward is decided again like any other, and the agent learns nothing from it. It is counted only
     where it is taken to have earned something.

@@ -41,7 +41,7 @@ class Rows(NamedTuple):
     """Decisions with their rewards. Places beyond a row's own arms are empty: False, 0 or -1."""
 
     where: Ints
-    """Their row numbers in what was given, whatever order they are read in, shape (rows,)."""
+    """Their row numbers in the input, whatever order they are read in, shape (rows,)."""
     names: list[str]
     """All arms of the log so far, by their codes."""
     codes: Ints
@@ -63,12 +63,12 @@ class Rows(NamedTuple):
     context: Floats | None
     """Contexts that the arms share, shape (rows, dim)."""
     events: pl.Series | None = None
-    """Their ids."""
+    """Ids of the rows' events."""
     named: list[Raw] | None = None
-    """What was said by name, where that is what the log has."""
+    """Named values, if the log has them."""
 
     def shown(self, row: int) -> Any:
-        """The part of a row that functions see: the features of the arms on offer, or the context by names, or None."""
+        """Return the input of functions for a row: the features of the arms on offer, the context by names, or None."""
         if self.features is not None:
             return self.features[row, : self.counts[row]]
         return None if self.named is None else self.named[row][0]
@@ -165,7 +165,7 @@ class Reader:
             self._path, self._table = None, from_table(table, columns, context)
 
     def table(self) -> pl.DataFrame:
-        """The whole log, in the order of its decisions; kept, so that it is not read again."""
+        """Return the whole log, in the order of its decisions, caching it."""
         if self._table is None:
             assert self._path is not None
             self._table = logs.read(self._path)
@@ -179,7 +179,7 @@ class Reader:
         return found
 
     def blocks(self) -> Iterator[Rows]:
-        """Blocks of at most `BLOCK` rows with rewards."""
+        """Yield blocks of at most `BLOCK` rows with rewards."""
         for start in range(0, self.height, BLOCK):
             table = self._slice(start)
             index = np.arange(start, start + table.height)
@@ -257,7 +257,7 @@ class Reader:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """A CSV or Parquet file as it is."""
+    """Return a CSV or Parquet file unchanged."""
     with _readable(path):
         return pl.read_csv(path) if path.suffix.lower() == ".csv" else pl.read_parquet(path)
 
@@ -273,7 +273,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def _padded(lists: pl.Series, mask: Bools) -> Floats | None:
-    """Lists, one per row, as an array with zeros beyond their ends; None where one is missing."""
+    """Return lists, one per row, as an array padded with zeros; None if one is missing."""
     if lists.null_count():
         return None
     values = np.zeros(mask.shape)
@@ -282,7 +282,7 @@ def _padded(lists: pl.Series, mask: Bools) -> Floats | None:
 
 
 def _described(lists: pl.Series) -> Floats | None:
-    """Features of the arms of each row as an array, shape (arms of all rows, dim); None where there are none."""
+    """Return features of the arms of each row as an array, shape (arms of all rows, dim); None if there are none."""
     missing = lists.null_count()
     if missing:
         if missing < len(lists):

@@ -51,7 +51,7 @@ reward."""
 
 
 def mean_of(moments: Floats, level: float = 0.95) -> Estimate:
-    """The mean of so many values, with an interval that holds at all times at once."""
+    """Return the mean of `count` values, with an interval that holds at all times at once."""
     count, mean, squares, cubes = moments.tolist()
     if count == 0:
         return UNKNOWN
@@ -66,7 +66,7 @@ def mean_of(moments: Floats, level: float = 0.95) -> Estimate:
 
 
 def half_width(count: float, tail: float) -> float:
-    """Half the width of the interval of a mean of so many values of variance 1, at all times at once."""
+    """Return half the width of the interval of a mean of values with variance 1, at all times at once."""
     best = 0.0  # n ρ² at `NARROWEST`: where the derivative by it is 0, x = log((1 + x) / α²)
     for _ in range(30):
         best = math.log1p(best) - 2 * math.log(tail)
@@ -245,14 +245,14 @@ def add_weight(sums: Floats, weight: float, reward: float) -> None:
 
 @jit_apart
 def add_values(moments: Floats, rows: Ints, values: Floats) -> None:
-    """One more value for each of some rows of the moments, in this order."""
+    """Add one more value for each of some rows of the moments, in this order."""
     for i in range(rows.shape[0]):
         add_value(moments, rows[i], values[i])
 
 
 @jit
 def add_value(moments: Floats, row: int, value: float) -> None:
-    """One more value (Welford; Pébay 2008 for the cubes)."""
+    """Add one more value (Welford; Pébay 2008 for the cubes)."""
     count = moments[row, 0] + 1.0
     step = value - moments[row, 1]
     part = step / count

@@ -38,7 +38,7 @@ TABLE = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """Who is best, how sure that is, and whether one may stop.
+    """The best policy, its certainty, and whether one may stop.
 
     Args:
         table: one row for all and one per segment: who is best, the rival that is hardest to tell from it, their
@@ -72,7 +72,7 @@ class Verdict:
         return self.sentence(EVERYONE)
 
     def sentence(self, segment: str) -> str:
-        """The verdict for a segment, in a sentence."""
+        """Return the verdict for a segment as a sentence."""
         checks.choice("segment", segment, self.table["segment"].to_list())
         row = self.table.row(by_predicate=pl.col("segment") == segment, named=True)
         within = f" within {wording.given(self.tolerance)}" if self.tolerance else ""
@@ -188,7 +188,7 @@ def _judged(
     ends: Ends | None,
     tested: LinearTest | None,
 ) -> dict[str, Any]:
-    """The verdict on a group of rows: the rival is the one with the smallest lower bound of the lead over it."""
+    """Return the verdict on a group of rows; the rival has the smallest lower bound of the lead over it."""
     width = 1.0 if ends is None else ends[1] - ends[0]
     leads = {}
     for (first, other), terms in group.pairs.items():
@@ -217,7 +217,7 @@ def _judged(
 
 
 def _more(lead: float, half: float, rows: int, every: int) -> int | None:
-    """About how many more decisions: half a width falls with the root of the number of rows."""
+    """Estimate how many more decisions are needed: half a width falls with the root of the number of rows."""
     if math.isnan(half) or lead <= 0 or not rows:
         return None
     wanted = every * ((half / lead) ** 2 - 1)

@@ -134,7 +134,7 @@ class _Parsed(Request):
             self._read = await self._service.parser.parse(kind, body)
 
     async def json(self) -> Any:
-        """The body."""
+        """Return the body."""
         if self._read is not None:
             return self._read
         try:
@@ -144,7 +144,7 @@ class _Parsed(Request):
 
 
 def _guarded(service: Service) -> type[APIRoute]:
-    """Routes that ask for the key before anything of the request is read."""
+    """Return routes that check the key before anything of the request is read."""
 
     class Guarded(APIRoute):
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -290,7 +290,7 @@ def _add_models(app: FastAPI, service: Service) -> None:
 
 
 def _add_calls(app: FastAPI, service: Service) -> None:
-    """What changes a model: done by the node that leads it."""
+    """Add the calls that change a model, which the node that leads it executes."""
 
     async def here(request: Request, row: ModelRow, work: Callable[[], Awaitable[Response]]) -> Response:
         address = service.nodes.leader(row.id)
@@ -371,7 +371,7 @@ def _add_reports(app: FastAPI, service: Service) -> None:
         return Response(await service.stats(row), media_type="application/json")
 
     async def read(row: ModelRow, after: int | None, until: int | None, **asked: Any) -> str:
-        """What another process makes of a part of the log."""
+        """Return the result of another process for a part of the log."""
         request = {"model": row.id, "policy": facts(row).policy, "after": after, "until": until}
         return await service.reports.ask(request | {"policies": None} | asked)
 

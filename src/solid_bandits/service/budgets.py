@@ -1,4 +1,4 @@
-"""What callers may take of the service, each budget with its unit: the one place where they are stated.
+"""Budgets of callers, each with its unit: the only place where they are stated.
 
 The table of docs/service.md, the schema's description and `solid_bandits_budget` of `GET /metrics` are made from it.
 """
@@ -15,7 +15,7 @@ def _budget(default: float, unit: str, words: str, status: int | None) -> Any:
 
 @dataclass(frozen=True)
 class Budgets:
-    """What one key, one model and all together may take."""
+    """Budgets of one key, one model and all together."""
 
     rate: float = _budget(1_000.0, "requests per second", "requests of a key", 429)
     key_bytes: float = _budget(
@@ -61,7 +61,7 @@ class Stated(NamedTuple):
     unit: str
     words: str
     status: int | None
-    """Of the answer to a call that is over it; None where it is not refused."""
+    """Status of the answer to a call that exceeds it; None if it is not refused."""
 
 
 def stated(budgets: Budgets) -> list[Stated]:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from solid_bandits.service.errors import error_response
 
 HOPS = "x-solid-bandits-hops"
-"""How many nodes have handed a request on."""
+"""Header with the number of nodes that have forwarded a request."""
 MOST_HOPS = 2
 """The leader may have changed while it was under way, once; more often it would wander."""
 TIMEOUT = httpx.Timeout(30.0, connect=1.0)
@@ -21,7 +21,7 @@ RETURNED = ("content-type", "retry-after", "www-authenticate")
 
 
 async def forward(request: Request, address: str, leader: Callable[[], str | None]) -> Response:
-    """What the node at an address answers to a request; it sees the caller's own key.
+    """Return the answer of the node at an address to a request, which carries the caller's own key.
 
     Whether a node that does not answer has done what was asked is unknown: the caller repeats it, with the same ids.
 
@@ -57,13 +57,13 @@ async def forward(request: Request, address: str, leader: Callable[[], str | Non
 
 
 def _hops(request: Request) -> int:
-    """What the header says; nonsense is as good as too many."""
+    """Return the number in the header; an invalid one counts as too many."""
     text = request.headers.get(HOPS, "0")
     return int(text) if text.isdecimal() and len(text) < 4 else MOST_HOPS
 
 
 def _client(request: Request) -> httpx.AsyncClient:
-    """One for all requests of an app, which closes it: it keeps connections."""
+    """Return a client for all requests of an app, which must close it; it keeps connections."""
     state = request.app.state
     if not hasattr(state, "forwarding"):
         state.forwarding = httpx.AsyncClient(timeout=TIMEOUT, trust_env=False)

@@ -36,7 +36,7 @@ class Rate:
 
 
 class Admission:
-    """What the calls of each key, and all of them, hold until they are answered."""
+    """Memory that the calls of each key, and all of them, hold until they are answered."""
 
     def __init__(self, budgets: Budgets) -> None:
         self.calls: Counter[str] = Counter()
@@ -57,7 +57,7 @@ class Admission:
 
     @contextmanager
     def call(self, key: str, body: int) -> Iterator["Held"]:
-        """Within, a call of a key with a body of so many bytes is at work; a refusal where there is too much."""
+        """Count a key's call with a body of this size while the block runs; refuse it if there is too much."""
         budgets = self._budgets
         if self.calls[key] >= budgets.key_calls:
             _wait(1.0, f"{budgets.key_calls:,} calls at once")

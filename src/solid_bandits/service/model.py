@@ -35,7 +35,7 @@ GRACE = 60_000_000
 """Microseconds for which a model that was just loaded, or is led here since now, lets decisions wait at least, unless
 they may not wait that long: rewards that were given meanwhile are on their way."""
 WHOLE_BYTES = 16 << 20
-"""Of decisions that are read from the log again, together."""
+"""Bytes of decisions that are read from the log again, together."""
 logger = logging.getLogger("solid_bandits.service")
 
 
@@ -48,7 +48,7 @@ class Model:
         self.bandit = bandit
         self.history = StoredHistory(bandit, source, commit_every=0, fence=None)
         self._shift = 0
-        """Of the clock that decisions were made by."""
+        """Shift of the clock that decisions were made by."""
         self._shifts: list[tuple[int, int]] = []
         """Sequence numbers, and what is to be added to the times of decisions up to each."""
         self._begun = self._graced = 0
@@ -132,7 +132,9 @@ class Model:
         self._graced = 0 if self.spec.wait is None else now + min(round(self.spec.wait * 1e6), GRACE)
 
     def set_clock(self, shift: int) -> None:
-        """The clock was set by so many microseconds in all: what waits does not wait shorter or longer by that."""
+        """Correct waits by the total shift of the clock in microseconds, so that they become neither shorter nor
+        longer.
+        """
         if shift != self._shift:
             self._shifts.append((self.bandit._sequence, shift - self._shift))
             self._begun += shift - self._shift
@@ -189,7 +191,7 @@ class Model:
 def caught_up_model(
     model: Model | None, row: ModelRow, store: Store, memory: Callable[[], int] | None = None
 ) -> Model:
-    """A model with all events of its log: a new one, or the one that is there where it can go on.
+    """Return a model with all events of its log: a new one, or the existing one if it can continue.
 
     Beyond so many bytes of memory its oldest decisions are left to the log, while it is read, too.
     """
@@ -199,7 +201,7 @@ def caught_up_model(
 
 
 def source_of(row: ModelRow, store: Store, memory: Callable[[], int] | None = None) -> Source:
-    """The log of a model, and how its bandit and its statistics begin."""
+    """Return the source of a model's log, with the initial state of its bandit and its statistics."""
     spec = ModelSpec.model_validate_json(row.spec)
 
     def statistics(plain: Plain | None, sequence: int) -> Stats:
@@ -229,7 +231,7 @@ def new_bandit(spec: ModelSpec) -> Bandit:
 
 
 def counted(row: ModelRow, store: Store, spec: ModelSpec, until: int) -> Stats:
-    """The numbers of a model's page from its log alone; nothing is decided again. Erased events are not in them."""
+    """Return the numbers of a model's page from its log alone, without deciding again or erased events."""
     stats = Stats(spec.dim)
     waiting: dict[str, Decision] = {}
     for event in store.read(row.id, until=until):
@@ -245,7 +247,7 @@ def counted(row: ModelRow, store: Store, spec: ModelSpec, until: int) -> Stats:
 
 
 def _made(decision: Decision) -> DecisionMade:
-    """A decision as JSON says it."""
+    """Return a decision for JSON."""
     assert decision.probabilities is not None  # a bandit's are known
     return DecisionMade.model_construct(
         event_id=decision.event_id,

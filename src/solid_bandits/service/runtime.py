@@ -36,7 +36,7 @@ logger = logging.getLogger("solid_bandits.service")
 
 @dataclass(frozen=True)
 class Settings(Budgets):
-    """What whoever starts a service may choose."""
+    """Options of a service."""
 
     frozen: bool = False
     """Whether what is there once the service listens, and once a model was made, is left out of the search for garbage
@@ -94,7 +94,7 @@ class Service:
             gc.freeze()
 
     async def _tick(self) -> None:
-        """Rewards that never come: their defaults are events too, so they are the writer's.
+        """Expire rewards that never come; their defaults are events, which only the writer may write.
 
         Models that others lead are followed, so that what is read here is new, and a takeover has little to replay.
         """
@@ -117,7 +117,7 @@ class Service:
                     pass  # some at a time, so that calls are served in between
 
     async def stats(self, row: ModelRow) -> bytes:
-        """The numbers of a model in JSON, as they were a second ago at most, however often somebody asks."""
+        """Return the numbers of a model as JSON, at most a second old, however often they are requested."""
         if not self.writer.alive:
             raise unavailable(GONE)
         asking = self._asking.setdefault(row.id, asyncio.Lock())
@@ -136,7 +136,7 @@ class Service:
             return found
 
     def used(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        """What of the budgets is used, and how the service is."""
+        """Yield how much of the budgets is used, and the state of the service."""
         writer, models = self.writer, list(self.writer.models.values())
         yield "alive", {}, writer.alive
         yield "writing", {}, writer.unwritten is None
@@ -160,23 +160,23 @@ class Service:
 
     @property
     def leading(self) -> int:
-        """How many models this node leads."""
+        """Return the number of models that this node leads."""
         return sum(self.nodes.leads(row.id) for row in self._rows.values())
 
     @property
     def windows(self) -> int:
-        """Of all models together."""
+        """Return the total over all models."""
         return sum(ModelSpec.model_validate_json(row.spec).window for row in self._rows.values())
 
     async def erased(self) -> str | None:
-        """Why files may still have what was erased, after it was given a few seconds to leave them."""
+        """Return why files may still contain erased data, after a few seconds of grace; None if they do not."""
         until = time.monotonic() + ERASING
         while self.store.erasing is not None and time.monotonic() < until:
             await asyncio.sleep(0.02)
         return self.store.erasing
 
     async def admitted(self, key: str | None, role: Role) -> KeyRow:
-        """Whose key this is; a refusal where it is none, too small, or used too often."""
+        """Return the row of a key; refuse one that is unknown, insufficient, or used too often."""
         row = None if key is None else await self._keyring.known(key)
         if row is None:
             known = "a key must be given" if key is None else "the key is not known, or was revoked"
@@ -187,7 +187,7 @@ class Service:
         return row
 
     async def row(self, name: str) -> ModelRow:
-        """The model of this name."""
+        """Return the model with this name."""
         found = self._rows.get(name)
         if found is None:
             await self.rows()
@@ -197,7 +197,7 @@ class Service:
         return found
 
     async def rows(self) -> list[ModelRow]:
-        """All models, also those that another node has made."""
+        """Return all models, including those that another node has made."""
         rows = await asyncio.to_thread(self.store.models)
         self._rows = {row.name: row for row in rows}
         return rows
@@ -233,11 +233,11 @@ def _try(spec: ModelSpec) -> None:
 
 
 def _same(asked: ModelSpec, there: ModelSpec) -> bool:
-    """Whether a model is what was asked for, by a call whose answer may have been lost; any seed will do for none."""
+    """Return whether a model matches a request whose answer may have been lost; without a seed any will do."""
     return there.model_copy(update={"seed": asked.seed}) == asked if asked.seed is None else there == asked
 
 
 def facts(row: ModelRow) -> ModelFacts:
-    """A model as it was asked for."""
+    """Return a model's facts as requested."""
     spec = ModelSpec.model_validate_json(row.spec)
     return ModelFacts(created=row.created / 1e6, **spec.model_dump())

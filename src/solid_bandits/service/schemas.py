@@ -24,11 +24,11 @@ MOST_NUMBERS = 100_000
 MOST_AT_ONCE = 1_000
 LONGEST_ID = 200
 LARGEST = 1e12
-"""Of other numbers."""
+"""Largest size of other numbers."""
 
 
 def _printable(value: str) -> str:
-    """A text that any store and any log can keep."""
+    """Return a text that any store and any log can keep."""
     if not value.isprintable():
         raise ValueError(f"must be printable, got {checks.short(value)}")
     return value
@@ -307,5 +307,5 @@ RewardBody = Annotated[
 
 
 def plain_number(value: float | None) -> float | None:
-    """A number as JSON can say it."""
+    """Return a number for JSON."""
     return None if value is None or not math.isfinite(value) else float(value)

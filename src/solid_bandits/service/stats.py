@@ -60,7 +60,7 @@ class Stats:
         self._lock = threading.RLock()
 
     def take(self, decision: Decision) -> None:
-        """A decision was made (it is open), or closed: with its reward, with the default, or without any."""
+        """Count a decision that was made (it is open), or closed: with its reward, with the default, or without any."""
         if decision.status == OPEN:
             self._decided(decision.time, str(decision.arm))
         else:
@@ -124,7 +124,7 @@ class Stats:
         del self._chosen[last], self._erased[last]
 
     def answer(self, now: int) -> Plain:
-        """The numbers as of a time, in microseconds since 1970, as plain data."""
+        """Return the numbers as of a time, in microseconds since 1970, as plain data."""
         with self._lock:
             self._take_in()
             known = [item for item in self._arms.items() if self._chosen[item[1]] >= FEWEST]
@@ -155,7 +155,7 @@ class Stats:
             }
 
     def state(self) -> Plain:
-        """All of it, as plain data, for a snapshot."""
+        """Return everything as plain data, for a snapshot."""
         with self._lock:
             self._take_in()
             return {
@@ -171,7 +171,7 @@ class Stats:
 
     @classmethod
     def restored(cls, plain: Plain) -> "Stats":
-        """What `state` described; it goes on exactly. A ValueError where it is not that."""
+        """Restore what `state` returned, exactly; raise a ValueError for anything else."""
         try:
             found = cls(plain["dim"])
             found._running = Running.restored(plain["dim"], plain["running"])
@@ -238,7 +238,7 @@ class Stats:
         return {"rows": self._running.rows, **{name: _plain(mean) for name, mean in found.items()}}
 
     def _notes(self) -> list[str]:
-        """What a reader should know before he believes the numbers."""
+        """Return warnings to read before the numbers."""
         notes = []
         for name, rows in zip(("uniform", "Greedy"), self._running.unsupported.tolist(), strict=True):
             if rows:
@@ -261,7 +261,9 @@ class Stats:
 
 
 def _share(part: int, whole: int) -> Estimate:
-    """Of all decisions, with an interval of the mean probability of the arm; two are added, one of each kind."""
+    """Return the share over all decisions, with an interval of the arm's mean probability; one of each kind is
+    added.
+    """
     if whole == 0:
         return UNKNOWN
     share, added = part / whole, (part + 1) / (whole + 2)
