@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from test_service_docs import free_port, proxied
+from test_service_docs import proxied
 
 from served import PATIENCE, SPEC, TWO, stored
 from solid_bandits.service.server import ENDED_AT_ONCE
@@ -45,9 +45,10 @@ def configuration(folder, port, upstream):
     site = site.replace("/etc/nginx/tls/decisions", str(folder / "own")).replace(
         "listen 443", f"listen 127.0.0.1:{port}"
     )
-    site = site.replace("rate=500r/s", "rate=5r/s").replace(
-        "burst=1000", "burst=20"
-    )  # so that it is soon too much
+    assert "rate=500r/s" in site
+    assert "burst=1000" in site
+    # So that it is too much however slowly it is asked.
+    site = site.replace("rate=500r/s", "rate=1r/m").replace("burst=1000", "burst=20")
     scratch = "".join(
         f"{one}_temp_path {folder}/{one};\n" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -59,14 +60,14 @@ def configuration(folder, port, upstream):
 
 
 def test_the_site_of_nginx_serves_and_limits(tmp_path):
-    port = free_port()
     with stored(tmp_path / "data") as client:
         client.post("/v1/models", json=SPEC).raise_for_status()
-        command = configuration(tmp_path, port, f"{client.base_url.host}:{client.base_url.port}")
+        upstream = f"{client.base_url.host}:{client.base_url.port}"
+        configuration(tmp_path, 443, upstream)  # skips where there is none
         with (
-            proxied(command, tmp_path, port),
+            proxied(lambda port: configuration(tmp_path, port, upstream), tmp_path) as port,
             httpx.Client(
-                base_url=f"https://localhost:{port}", verify=False, headers=client.headers, timeout=60
+                base_url=f"https://localhost:{port}", verify=False, headers=client.headers, timeout=PATIENCE
             ) as behind,
         ):
             assert behind.get("/health").json()["status"] == "ok"
