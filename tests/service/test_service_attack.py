@@ -12,7 +12,7 @@ ATTACK = Path(__file__).parents[2] / "attacks" / "service.py"
 @pytest.mark.slow
 def test_a_service_withstands_a_small_attack(tmp_path):
     counts = ["--kills", "3", "--full", "1", "--seconds", "1.5", "--seed", "2", "--out", str(tmp_path)]
-    done = subprocess.run([sys.executable, str(ATTACK), *counts], capture_output=True, text=True, timeout=400)
+    done = subprocess.run([sys.executable, str(ATTACK), *counts], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "| decision service killed under load | 3 | 0 | 2 |" in done.stdout
     assert "identical" in done.stdout
@@ -23,7 +23,7 @@ def test_a_service_withstands_a_small_attack(tmp_path):
 def test_a_service_withstands_hostile_connections():
     counts = ["--mib", "8", "--half", "20"]
     attack = ATTACK.with_name("service_connections.py")
-    done = subprocess.run([sys.executable, str(attack), *counts], capture_output=True, text=True, timeout=400)
+    done = subprocess.run([sys.executable, str(attack), *counts], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| hostile connections to the service, without a key | 30 | 0 | 0 |" in done.stdout
 
@@ -34,6 +34,6 @@ def test_a_service_is_fair_under_a_small_attack():
     """Times are not judged here: the machine may be busy with other tests."""
     attack = ATTACK.with_name("service_fairness.py")
     counts = ["--seconds", "2", "--open", "20", "--untimed"]
-    done = subprocess.run([sys.executable, str(attack), *counts], capture_output=True, text=True, timeout=400)
+    done = subprocess.run([sys.executable, str(attack), *counts], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| keys that take more than their share of a service | 7 | 0 | 0 |" in done.stdout
