@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import HealthCheck, settings
 
 from solid_bandits._internal import waiting
@@ -16,3 +17,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("fixed")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="only the tests that are marked long")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Of the two tiers, one is run: the tests, or what is marked long."""
+    kept = [
+        one for one in items if (one.get_closest_marker("long") is not None) == config.getoption("--long")
+    ]
+    config.hook.pytest_deselected(items=[one for one in items if one not in set(kept)])
+    items[:] = kept

@@ -56,7 +56,7 @@ class Requests(html.parser.HTMLParser):
             self.found.append(values[LOADED[tag]])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_page_loads_anything_from_another_host(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) > 50
@@ -71,7 +71,7 @@ def test_no_page_loads_anything_from_another_host(site):
         )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_formulas_are_mathml(site):
     text = (site / "scaling.html").read_text(encoding="utf-8")
     assert text.count("<math") >= 5
@@ -79,7 +79,7 @@ def test_formulas_are_mathml(site):
     assert "MathJax" not in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize(
     "name", ["index", "start", "gallery", "policies", "api/policies", "tutorials/compare"]

@@ -144,6 +144,7 @@ def finished_tasks(out):
     )
 
 
+@pytest.mark.long
 def test_killed_three_times(tmp_path, processes):
     path, out = written(tmp_path, LONG), tmp_path / "out"
     for goal in (8, 25, 50):

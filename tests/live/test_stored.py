@@ -652,7 +652,7 @@ def test_own_policies_are_named_again(path):
         assert again.open_ids() == opened
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_store_withstands_a_small_attack(tmp_path):
     counts = [
         "--kills",

@@ -36,7 +36,7 @@ def archive():
         pytest.skip(f"the archive of obp is out of reach: {type(error).__name__}")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_published_value_of_thompson_sampling(archive):
     """Its probabilities are shares of 100,000 draws from the priors, by the generator and seed of obp's example."""
     text = archive.extractfile("obp-0.5.7/obp/policy/conf/prior_bts.yaml").read().decode()

@@ -34,6 +34,7 @@ def loaded(running):
     assert outcome.acknowledged > 0
 
 
+@pytest.mark.long
 def test_a_leader_that_is_stopped_and_goes_on(loaded):
     before = loaded.leader_there()
     pause_leader(loaded)  # waits until another leads, and until this one has noticed
@@ -48,12 +49,14 @@ def sequence(running, node):
     return answer.json()["last_sequence"]
 
 
+@pytest.mark.long
 def test_nodes_that_contend(loaded):
     """The session with the lock ends again and again, while its node is well and writes."""
     for _ in range(3):
         take_lock(loaded)
 
 
+@pytest.mark.long
 def test_a_database_that_crashes(loaded, postgres):
     postgres.stop("immediate")
     began = time.monotonic()
@@ -122,6 +125,7 @@ def test_all_nodes_answer_the_same(running):
     assert words in check(source_of(row, running.store))
 
 
+@pytest.mark.long
 def test_a_leader_that_ends_in_order_leaves_a_snapshot(loaded):
     known = 0
 

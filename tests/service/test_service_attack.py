@@ -9,7 +9,7 @@ import pytest
 ATTACK = Path(__file__).parents[2] / "attacks" / "service.py"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_service_withstands_a_small_attack(tmp_path):
     counts = ["--kills", "3", "--full", "1", "--seconds", "1.5", "--seed", "2", "--out", str(tmp_path)]
     done = subprocess.run([sys.executable, str(ATTACK), *counts], capture_output=True, text=True)
@@ -18,7 +18,7 @@ def test_a_service_withstands_a_small_attack(tmp_path):
     assert "identical" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory and files are read from /proc")
 def test_a_service_withstands_hostile_connections():
     counts = ["--mib", "8", "--half", "20"]
@@ -28,7 +28,7 @@ def test_a_service_withstands_hostile_connections():
     assert "| hostile connections to the service, without a key | 30 | 0 | 0 |" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory is read from /proc")
 def test_a_service_is_fair_under_a_small_attack():
     """Times are not judged here: the machine may be busy with other tests."""

@@ -23,7 +23,7 @@ def test_make_has_it():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_from_the_address_to_the_end(tmp_path, number):
     command = [sys.executable, "-m", "solid_bandits.service.demo", "--port", "0", "--per-second", "100"]
     out, err = tmp_path / "out.txt", tmp_path / "err.txt"
