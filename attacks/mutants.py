@@ -154,7 +154,7 @@ def mutate(mutant: Mutant) -> None:
 
 
 def run(mutant: Mutant | None, tests: Path, chosen: str, files: tuple[str, ...]) -> int:
-    """Pytest's exit status in a child: 1 is a test that failed."""
+    """Pytest's exit status in a child, and 100: 101 is a test that failed, less is that it could not be run."""
     child = os.fork()
     if child == 0:
         import pytest
@@ -165,7 +165,8 @@ def run(mutant: Mutant | None, tests: Path, chosen: str, files: tuple[str, ...])
         os.chdir(tests.parent)
         there = [str(tests / one) for one in files]
         switches = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", chosen]
-        os._exit(pytest.main([*switches, *there]))
+        switches += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # the package is loaded already
+        os._exit(100 + pytest.main([*switches, *there]))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
@@ -185,8 +186,8 @@ def main() -> None:
             break
         status = run(mutant, arguments.tests.resolve(), mutant.chosen, mutant.tests)
         tried += 1
-        words = {0: "survived", 1: "killed"}.get(status, f"broken ({status})")
-        survived += [] if status == 1 else [mutant.place]
+        words = {100: "survived", 101: "killed"}.get(status, f"broken ({status})")
+        survived += [] if status == 101 else [mutant.place]
         print(f"{words:10} {mutant.place} {mutant.before!r} -> {mutant.after!r}", flush=True)
     print(
         f"| mutants | {tried} | {tried - len(survived)} killed | {', '.join(survived) or 'none survived'} |"
