@@ -159,10 +159,6 @@ def small(warm_small, tmp_path):
 # Found again
 
 
-def test_the_next_process_finds_what_was_compiled_for_a_policy_of_ones_own(mine):
-    assert quiet(mine, mine / "cache", PLAY_MINE) == ["0", "1", "0"]
-
-
 def test_what_is_found_does_not_depend_on_what_else_was_loaded(mine):
     first = "import solid_bandits.policies.catalogue, solid_bandits.core.agent, solid_bandits.report.page\n"
     assert quiet(mine, mine / "cache", first + PLAY_MINE) == ["0", "1", "0"]

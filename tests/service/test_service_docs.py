@@ -149,23 +149,38 @@ def proxied(command, folder):
         ended(running)
 
 
-def nginx(folder, port, upstream):
-    """The page's server, with what a whole configuration has around it, at a port that anybody may use."""
+def make_certificate(folder):
+    """A certificate of our own for this machine."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    words = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout own.key -out own.pem"
+    )
+    words += " -addext subjectAltName=DNS:localhost"
+    subprocess.run(words.split(), cwd=folder, check=True, capture_output=True, timeout=PATIENCE)
+
+
+def configured(folder, inner):
+    """The command of an nginx with what a whole configuration has around this part."""
     path = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
     if path is None:
         pytest.skip("nginx is not installed")
-    inner = block("nginx", "upstream").replace(ADDRESS.removeprefix("http://"), upstream)
-    inner = inner.replace("listen 443", f"listen 127.0.0.1:{port}").replace(
-        "/etc/ssl/decisions", str(folder / "own")
-    )
-    scratch = "".join(
-        f"{one}_temp_path {folder}/{one};\n" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    scratch = "".join(f"{one}_temp_path {folder}/{one};\n" for one in kinds)
     (folder / "nginx.conf").write_text(
         f"daemon off;\npid {folder}/nginx.pid;\nerror_log stderr;\nevents {{}}\n"
         f"http {{\naccess_log off;\n{scratch}{inner}}}\n"
     )
     return [path, "-e", "stderr", "-c", str(folder / "nginx.conf"), "-p", str(folder)]
+
+
+def nginx(folder, port, upstream):
+    """The page's server, at a port that anybody may use."""
+    inner = block("nginx", "upstream").replace(ADDRESS.removeprefix("http://"), upstream)
+    inner = inner.replace("listen 443", f"listen 127.0.0.1:{port}").replace(
+        "/etc/ssl/decisions", str(folder / "own")
+    )
+    return configured(folder, inner)
 
 
 def caddy(folder, port, upstream):
@@ -182,25 +197,10 @@ def caddy(folder, port, upstream):
 
 @pytest.mark.parametrize("proxy", [nginx, caddy])
 def test_behind_a_proxy_with_tls(tmp_path, monkeypatch, proxy):
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
     with stored(tmp_path / "data") as http:
         upstream = f"{http.base_url.host}:{http.base_url.port}"
         proxy(tmp_path, 443, upstream)  # skips where there is none
-        made = [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=localhost",
-        ]
-        made += ["-keyout", "own.key", "-out", "own.pem", "-addext", "subjectAltName=DNS:localhost"]
-        subprocess.run(made, cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE)
+        make_certificate(tmp_path)
         http.post("/v1/models", json=SPEC).raise_for_status()
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "own.pem"))  # as the page says
         key = http.headers["authorization"].removeprefix("Bearer ")
