@@ -174,6 +174,7 @@ def main() -> None:
     """Run all, and say which survive."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tests", type=Path, default=ROOT / "tests")
+    parser.add_argument("--only", default="", help="mutants whose place has this word")
     parser.add_argument("--minutes", type=float, default=60.0, help="after which no more are begun")
     arguments = parser.parse_args()
     if os.environ.get("NUMBA_DISABLE_JIT") != "1":
@@ -182,7 +183,7 @@ def main() -> None:
     for name in (*(f"solid_bandits.{one}" for one in ours), "pytest", "hypothesis", "polars", "scipy.stats"):
         importlib.import_module(name)  # once, for all children
     began, survived, tried = time.monotonic(), [], 0
-    for mutant in mutants():
+    for mutant in (one for one in mutants() if arguments.only in one.place):
         if time.monotonic() - began > 60 * arguments.minutes:
             break
         status = run(mutant, arguments.tests.resolve(), mutant.chosen, mutant.tests)
