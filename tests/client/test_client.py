@@ -283,19 +283,19 @@ def test_a_busy_service_is_asked_again_when_it_says(status, kind, waits):
 
 
 def test_patience_ends(waits):
-    """The service asks for 500 of 1,700 seconds each time; the last 200 are no time for another."""
+    """The service asks for 500 of 1,300 seconds each time; the last 300 are no time for another."""
 
     def answer(handler, body):
         return 503, {"Retry-After": "500"}, b'{"error": "no leader"}'
 
-    with answering(answer) as url, of(sb.client.Client, url, patience=1_700) as client:  # noqa: SIM117
+    with answering(answer) as url, of(sb.client.Client, url, patience=1_300) as client:  # noqa: SIM117
         with pytest.raises(
-            sb.client.ServiceError, match=r"gave no answer within 1700 s \(answered 503: no leader\)"
+            sb.client.ServiceError, match=r"gave no answer within 1300 s \(answered 503: no leader\)"
         ) as failed:
             client.decide("news", TWO, event_id="visit-9")
     assert failed.value.status == 503
     assert failed.value.event_ids == ("visit-9",)
-    assert waits == [500] * 3
+    assert waits == [500] * 2
 
 
 def test_unreachable_service(waits):

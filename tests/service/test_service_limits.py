@@ -61,6 +61,8 @@ def test_a_bucket_fills_at_its_rate(clock):
     assert [rate.take("a") for _ in range(10)] == [0.0] * 10
     assert rate.take("a") == pytest.approx(0.1)
     assert rate.take("b") == 0.0
+    clock.value = 0.05
+    assert rate.take("a") == pytest.approx(0.05)
     clock.value = 0.3
     assert [rate.take("a") > 0 for _ in range(4)] == [False, False, False, True]
     clock.value = 100.0
