@@ -19,20 +19,17 @@ def site(tmp_path_factory):
     pytest.importorskip("myst_nb")
     pytest.importorskip("furo")
     folder = tmp_path_factory.mktemp("site")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-W",
-        "--keep-going",
-        "-q",
-        "-b",
-        "html",
-        "-D",
-        "nb_execution_mode=off",
-    ]
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
     done = subprocess.run(
-        [*command, "-d", str(folder / "doctrees"), str(DOCS), str(folder / "html")],
+        [
+            *command,
+            "-D",
+            "nb_execution_mode=off",
+            "-d",
+            str(folder / "doctrees"),
+            str(DOCS),
+            str(folder / "html"),
+        ],
         capture_output=True,
         text=True,
         check=False,

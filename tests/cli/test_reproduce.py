@@ -82,18 +82,7 @@ def small_disk(tmp_path):
 
 def test_a_really_full_disk(tmp_path, small_disk):
     path = written(tmp_path)
-    command = [
-        sys.executable,
-        "-m",
-        "solid_bandits",
-        "reproduce",
-        path,
-        "--jobs",
-        "1",
-        "--out",
-        small_disk / "out",
-    ]
-    ended = subprocess.run(command, capture_output=True, text=True)
+    ended = subprocess.run(command(path, small_disk / "out", "--jobs", "1"), capture_output=True, text=True)
     assert ended.returncode == 2
     assert "No space left on device" in ended.stderr
     assert "Traceback" not in ended.stderr

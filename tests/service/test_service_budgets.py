@@ -306,10 +306,10 @@ def test_a_service_whose_end_hangs_ends(tmp_path):
     with out.open("w") as said:
         command = [
             sys.executable,
-            str(tmp_path / "hanging.py"),
+            tmp_path / "hanging.py",
             "serve",
             "--data",
-            str(tmp_path / "data"),
+            tmp_path / "data",
             "--port",
             "0",
         ]
