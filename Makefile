@@ -1,6 +1,7 @@
 # make demo    regret curves of every policy on the paper's toy problem, into demo/
 # make check   formatting, linting, types and the fast tests: before a commit
-# make test    all tests
+# make test    all tests but the long ones
+# make test-long   sampling studies, attacks, and what needs the network: before a release
 # make coverage   lines that are reached, those of compiled code too: small attacks and a part of the tests, without the compiler
 # make lint    formatting, linting and types
 # make docs    the documentation, into docs/_build/html
@@ -25,7 +26,7 @@ define NEW_ENOUGH
 	    || { echo "Python 3.11 or newer is needed; name one with make PYTHON=python3.12 ..."; exit 1; }
 endef
 
-.PHONY: demo service-demo check test coverage lint format docs bench bench-peers bench-streams attack reproduction pages clean
+.PHONY: demo service-demo check test coverage test-long lint format docs bench bench-peers bench-streams attack reproduction pages clean
 
 demo: .venv/run
 	rm -rf demo
@@ -41,6 +42,9 @@ service-demo: .venv/service
 
 test: .venv/test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-long: .venv/test
+	$(BIN)/python -m pytest -n 2 --dist worksteal --long
 
 # The kernels as Python functions: slow, and the only way in which their lines can be seen to run.
 coverage: .venv/test

@@ -94,7 +94,7 @@ class Command:
     def finish(self, out: Path) -> None:
         """Let it finish."""
         process = self.start(out)
-        if process.wait(timeout=300):
+        if process.wait():
             raise FoundError(f"repeated, it ends with {process.returncode}: {self.errors.read_text()}")
         self.check_alone(process.pid)
 
@@ -238,7 +238,7 @@ def kill_saves(count: int, folder: Path, chance: random.Random, verbose: bool) -
     )
     here = str(Path(__file__).parent)
     arguments = [sys.executable, "-c", script, here, str(folder / "saves"), *map(str, moments)]
-    subprocess.run(arguments, check=True, timeout=60)
+    subprocess.run(arguments, check=True)
 
     def once(number: int) -> None:
         home = folder / "saves" / str(number)

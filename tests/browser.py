@@ -17,6 +17,8 @@ ARGUMENTS = (
     "--no-first-run",
 )
 PHONE, WIDE = 400, 1600
+PATIENCE = 400.0
+"""Seconds for anything: the machine may be busy."""
 
 
 @contextmanager
@@ -51,6 +53,7 @@ class Visit:
         self.context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, has_touch=phone, is_mobile=phone
         )
+        self.context.set_default_timeout(1000 * PATIENCE)
         self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -66,7 +69,7 @@ class Visit:
     def __exit__(self, *_) -> None:
         self.context.close()
 
-    def until(self, condition: str, seconds: float = 30) -> None:
+    def until(self, condition: str, seconds: float = PATIENCE) -> None:
         """Wait for a condition in JavaScript, asked from outside: a page under a strict policy evaluates no text."""
         deadline = time.monotonic() + seconds
         while not self.page.evaluate(condition):

@@ -12,7 +12,8 @@ from pathlib import Path
 
 USER = "postgres"
 """Debian's package makes it. Root may not run PostgreSQL, so it starts as this one."""
-PATIENCE = 60.0
+PATIENCE = 400.0
+"""Seconds for initdb or pg_ctl: the machine may be busy."""
 
 
 def binaries() -> Path | None:
@@ -63,11 +64,11 @@ class Cluster:
         # After a crash, files are synced one by one unless told otherwise: seconds.
         synced = "-c fsync=on -c recovery_init_sync_method=syncfs" if self._fsync else "-c fsync=off"
         options = f"-c listen_addresses='' -c unix_socket_directories={self._folder} {synced}"
-        self._call("pg_ctl", "-D", "data", "-w", "-l", "log.txt", "-o", options, "start")
+        self._call("pg_ctl", "-D", "data", "-w", "-t", "300", "-l", "log.txt", "-o", options, "start")
 
     def stop(self, how: str = "fast") -> None:
         """Stop it; "immediate" is a crash, after which the log is replayed."""
-        self._call("pg_ctl", "-D", "data", "-w", "-m", how, "stop")
+        self._call("pg_ctl", "-D", "data", "-w", "-t", "300", "-m", how, "stop")
 
     def database(self) -> str:
         """The address of a new, empty database."""

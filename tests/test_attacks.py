@@ -16,6 +16,7 @@ ATTACK = Path(__file__).parents[1] / "attacks" / "agents.py"
 ROOT = hasattr(os, "getuid") and os.getuid() == 0
 
 
+@pytest.mark.long
 def test_agents_withstand_a_small_attack():
     counts = ["--constructors", "300", "--agents", "100", "--files", "100", "--seed", "1"]
     done = subprocess.run(
@@ -28,6 +29,7 @@ def test_agents_withstand_a_small_attack():
     assert "| hostile agent files | 100 | 0 | 1 |" in done.stdout
 
 
+@pytest.mark.long
 def test_public_arguments_withstand_a_small_attack():
     done = subprocess.run(
         [sys.executable, str(ATTACK.with_name("arguments.py")), "--every", "7"],
@@ -38,6 +40,7 @@ def test_public_arguments_withstand_a_small_attack():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions are others on this system")
 @pytest.mark.skipif(ROOT and shutil.which("setpriv") is None, reason="root cannot become anybody else")
 def test_a_stranger_without_a_home_runs_a_read_only_installation():

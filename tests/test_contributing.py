@@ -37,7 +37,7 @@ def insert(path, before, text):
     path.write_text(content.replace(before, text + before), encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_policy_added_as_the_page_says_is_played(tmp_path):
     package = tmp_path / "solid_bandits"
     shutil.copytree(

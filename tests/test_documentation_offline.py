@@ -19,20 +19,17 @@ def site(tmp_path_factory):
     pytest.importorskip("myst_nb")
     pytest.importorskip("furo")
     folder = tmp_path_factory.mktemp("site")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-W",
-        "--keep-going",
-        "-q",
-        "-b",
-        "html",
-        "-D",
-        "nb_execution_mode=off",
-    ]
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
     done = subprocess.run(
-        [*command, "-d", str(folder / "doctrees"), str(DOCS), str(folder / "html")],
+        [
+            *command,
+            "-D",
+            "nb_execution_mode=off",
+            "-d",
+            str(folder / "doctrees"),
+            str(DOCS),
+            str(folder / "html"),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -56,7 +53,7 @@ class Requests(html.parser.HTMLParser):
             self.found.append(values[LOADED[tag]])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_page_loads_anything_from_another_host(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) > 50
@@ -71,7 +68,7 @@ def test_no_page_loads_anything_from_another_host(site):
         )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_formulas_are_mathml(site):
     text = (site / "scaling.html").read_text(encoding="utf-8")
     assert text.count("<math") >= 5
@@ -79,7 +76,7 @@ def test_formulas_are_mathml(site):
     assert "MathJax" not in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize(
     "name", ["index", "start", "gallery", "policies", "api/policies", "tutorials/compare"]

@@ -6,31 +6,10 @@ import inspect
 import pytest
 
 import solid_bandits as sb
+from public_names import PUBLIC
 
 # They call a service that runs; the code of docs/service.md is run beside one.
 NEED_SERVICE = {"client.Client", "client.AsyncClient", "client.ServiceError"}
-DATA = {"extend.OF_A_TRIANGLE", "logs.COLUMNS", "ope.ESTIMATORS"}
-
-
-def public_names():
-    """Dotted name -> object, of everything that `sb` and its public packages offer."""
-    found = {}
-    for name in sb.__all__:
-        value = getattr(sb, name)
-        if not inspect.ismodule(value):
-            found[name] = value
-            continue
-        for inner in getattr(value, "__all__", []):
-            if not inspect.ismodule(getattr(value, inner)):
-                found[f"{name}.{inner}"] = getattr(value, inner)
-    return {name: value for name, value in found.items() if name not in DATA}
-
-
-PUBLIC = public_names()
-
-
-def examples(name):
-    return doctest.DocTestParser().get_doctest(inspect.getdoc(PUBLIC[name]), {}, name, None, 0)
 
 
 def test_the_public_packages_say_what_they_offer():

@@ -44,7 +44,7 @@ def test_a_person_not_a_matrix(play):
     assert all(0.1 < one.value("snips") < 0.9 for one in names["found"].values())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_compare_policies(play):
     names = play("compare")
     assert names["results"].compare("RandUCB", "LinUCB").better == "RandUCB"
@@ -92,7 +92,7 @@ def test_the_lower_bound_and_what_it_means(play):
     assert (early["mean"] < bound.value * np.log(early["step"].to_numpy())).any()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_paper_in_an_hour(play):
     names = play("paper")
     assert names["largest"] == 0.0

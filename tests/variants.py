@@ -86,6 +86,17 @@ TABLE = CONTEXTUAL | ONE_CONTEXT
 POLICIES = DECISION | TABLE
 
 
+def first_of_each(policies):
+    """One variant of each class, the first: for promises that every class keeps by code of its own."""
+    found = {}
+    for name, policy in policies.items():
+        found.setdefault(type(policy), name)
+    return {name: policies[name] for name in found.values()}
+
+
+CANONICAL = first_of_each(POLICIES)
+
+
 def draws(policy):
     """Whether two seeds may give two runs."""
     if isinstance(policy, sb.RandUCB):

@@ -82,18 +82,7 @@ def small_disk(tmp_path):
 
 def test_a_really_full_disk(tmp_path, small_disk):
     path = written(tmp_path)
-    command = [
-        sys.executable,
-        "-m",
-        "solid_bandits",
-        "reproduce",
-        path,
-        "--jobs",
-        "1",
-        "--out",
-        small_disk / "out",
-    ]
-    ended = subprocess.run(command, capture_output=True, text=True)
+    ended = subprocess.run(command(path, small_disk / "out", "--jobs", "1"), capture_output=True, text=True)
     assert ended.returncode == 2
     assert "No space left on device" in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -129,9 +118,11 @@ def processes():
 
 def until(condition, process=None, seconds=400):
     deadline = time.monotonic() + seconds
+    ended = False
     while not condition():
         assert time.monotonic() < deadline
-        assert process is None or process.poll() is None, process.communicate()
+        assert not ended, process.communicate()
+        ended = process is not None and process.poll() is not None  # then it is looked at once more
         time.sleep(0.02)
 
 
@@ -142,6 +133,7 @@ def finished_tasks(out):
     )
 
 
+@pytest.mark.long
 def test_killed_three_times(tmp_path, processes):
     path, out = written(tmp_path, LONG), tmp_path / "out"
     for goal in (8, 25, 50):
@@ -150,9 +142,9 @@ def test_killed_three_times(tmp_path, processes):
         process.kill()
         process.wait()
     kept = finished_tasks(out)
-    assert 50 <= kept < TASKS
+    assert kept >= 50
     process = processes(command(path, out, "--jobs", "2"))
-    _, told = process.communicate(timeout=300)
+    _, told = process.communicate()
     assert process.returncode == 0, told
     assert f"{kept} of {TASKS} tasks are already done" in told
     play(path, tmp_path / "whole", jobs=2)
@@ -166,10 +158,12 @@ def test_two_processes_on_one_directory_and_an_interrupt(tmp_path, processes):
     listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     first = processes(command(path, out, "--jobs", "2"), start_new_session=True, preexec_fn=listen)
     until(lambda: finished_tasks(out) >= 1, first)
+    os.killpg(first.pid, signal.SIGSTOP)  # it does not end meanwhile
     with pytest.raises(ValueError, match="is in use by another process"):
         play(path, out)
     os.killpg(first.pid, signal.SIGINT)  # as a terminal does: to all processes of the command
-    _, told = first.communicate(timeout=60)
+    os.killpg(first.pid, signal.SIGCONT)
+    _, told = first.communicate()
     assert first.returncode == 130
     assert "finished tasks are saved; rerun to resume" in told
     assert "Traceback" not in told
@@ -201,7 +195,7 @@ def test_on_a_dask_cluster_with_a_worker_killed_on_the_way(tmp_path, processes):
     process = processes(on_cluster)
     until(lambda: finished_tasks(out) >= 10, process)
     workers[0].kill()
-    _, told = process.communicate(timeout=300)
+    _, told = process.communicate()
     assert process.returncode == 0, told
     assert len(workers_of(address)) == 1
     play(path, tmp_path / "whole", jobs=2)
@@ -218,7 +212,7 @@ def answers(address):
 def workers_of(address):
     script = (
         "import sys, distributed\n"
-        "with distributed.Client(sys.argv[1], timeout=30) as client: print(*client.nthreads())"
+        "with distributed.Client(sys.argv[1], timeout=300) as client: print(*client.nthreads())"
     )
     ended = subprocess.run(
         [sys.executable, "-c", script, address], capture_output=True, text=True, check=True

@@ -5,7 +5,6 @@ import json
 import random
 import socket
 import threading
-import time
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
@@ -67,12 +66,17 @@ def answering(answer):
         server.server_close()
 
 
+def of(kind, url, key="key", **settings):
+    """A client that does not give up, nor ask again, because the machine is slow."""
+    return kind(url, key, **{"timeout": PATIENCE, "patience": PATIENCE} | settings)
+
+
 @pytest.fixture
 def waits(monkeypatch):
-    """The waits that a client asked for; none is waited for."""
+    """The waits that a client asked for; none is waited for, and no other time passes."""
     found = []
     # Of the client alone: the service sleeps as ever.
-    clock = SimpleNamespace(monotonic=time.monotonic, sleep=found.append)
+    clock = SimpleNamespace(monotonic=lambda: 0.0, sleep=found.append)
     monkeypatch.setattr("solid_bandits.client.http.clock", clock)
 
     async def at_once(seconds):
@@ -94,7 +98,7 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def client(address):
-    with sb.client.Client(*address) as client:
+    with of(sb.client.Client, *address) as client:
         yield client
 
 
@@ -144,7 +148,7 @@ def test_the_error_of_a_later_part_has_all_ids(monkeypatch):
 
     with (
         answering(answer) as url,
-        sb.client.Client(url, "key") as client,
+        of(sb.client.Client, url) as client,
         pytest.raises(sb.client.ServiceError) as failed,
     ):
         client.decide_many("news", [{"features": TWO, "event_id": one} for one in "abc"])
@@ -196,7 +200,7 @@ def test_create_and_delete(client):
 
 def test_the_same_for_asynchronous_programs(address):
     async def played():
-        async with sb.client.AsyncClient(*address) as client:
+        async with of(sb.client.AsyncClient, *address) as client:
             choices = await asyncio.gather(
                 *(client.decide("news", TWO, event_id=f"async-{n}") for n in range(20))
             )
@@ -222,7 +226,7 @@ def test_nothing_is_lost_or_done_twice_where_half_of_all_calls_fail(address, wai
     """A proxy drops the connection before or after the service has done what it was asked, in half of all calls."""
     url, key = address
     rng, lost = random.Random(1), []
-    forward = httpx.Client(base_url=url, timeout=60)
+    forward = httpx.Client(base_url=url, timeout=PATIENCE)
 
     def answer(handler, body):
         fails = rng.random() < 0.5
@@ -233,9 +237,9 @@ def test_nothing_is_lost_or_done_twice_where_half_of_all_calls_fail(address, wai
         found = forward.request(handler.command, handler.path, content=body, headers=headers)
         return None if fails else (found.status_code, {}, found.content)
 
-    with sb.client.Client(url, key) as direct:
+    with of(sb.client.Client, url, key) as direct:
         held = {one["event_id"] for one in direct.log("news").iter_rows(named=True)}
-        with answering(answer) as proxy, sb.client.Client(proxy, key, patience=PATIENCE) as client:
+        with answering(answer) as proxy, of(sb.client.Client, proxy, key) as client:
             choices = [client.decide("news", TWO, arms=["a", "b"]) for _ in range(30)]
             receipts = [client.learn("news", one.event_id, 1.0) for one in choices]
         log = direct.log("news")
@@ -263,12 +267,12 @@ def test_a_busy_service_is_asked_again_when_it_says(status, kind, waits):
 
     with answering(answer) as url:
         if kind == "plain":
-            with sb.client.Client(url, "key") as client:
+            with of(sb.client.Client, url) as client:
                 choice = client.decide("news", TWO)
         else:
 
             async def played():
-                async with sb.client.AsyncClient(url, "key") as client:
+                async with of(sb.client.AsyncClient, url) as client:
                     return await client.decide("news", TWO)
 
             choice = asyncio.run(played())
@@ -279,18 +283,19 @@ def test_a_busy_service_is_asked_again_when_it_says(status, kind, waits):
 
 
 def test_patience_ends(waits):
-    def answer(handler, body):
-        return 503, {}, b'{"error": "no leader"}'
+    """The service asks for 500 of 1,300 seconds each time; the last 300 are no time for another."""
 
-    with answering(answer) as url, sb.client.Client(url, "key", patience=2.0) as client:  # noqa: SIM117
+    def answer(handler, body):
+        return 503, {"Retry-After": "500"}, b'{"error": "no leader"}'
+
+    with answering(answer) as url, of(sb.client.Client, url, patience=1_300) as client:  # noqa: SIM117
         with pytest.raises(
-            sb.client.ServiceError, match=r"gave no answer within 2 s \(answered 503: no leader\)"
+            sb.client.ServiceError, match=r"gave no answer within 1300 s \(answered 503: no leader\)"
         ) as failed:
             client.decide("news", TWO, event_id="visit-9")
     assert failed.value.status == 503
     assert failed.value.event_ids == ("visit-9",)
-    assert 3 <= len(waits) <= 8
-    assert sum(waits) <= 2.0
+    assert waits == [500] * 2
 
 
 def test_unreachable_service(waits):
@@ -319,7 +324,7 @@ def test_a_slow_answer_is_not_waited_for():
     ended = threading.Event()
 
     def answer(handler, body):
-        ended.wait(30)
+        ended.wait(PATIENCE)
         return None
 
     with answering(answer) as url:
@@ -332,11 +337,11 @@ def test_a_slow_answer_is_not_waited_for():
 
 
 @pytest.mark.parametrize(
-    "head", [b"", b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n"], ids=["head", "body"]
+    "head", [b"", b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n"], ids=["head", "body"]
 )
 @pytest.mark.parametrize("kind", ["Client", "AsyncClient"])
 def test_an_answer_that_comes_in_drops_is_not_waited_for(head, kind):
-    """Each byte comes in time, the answer never does: patience is a deadline for all of it."""
+    """Each byte comes in time, the answer never does, however long: patience is a deadline for all of it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         ended = threading.Event()
 
@@ -350,7 +355,6 @@ def test_an_answer_that_comes_in_drops_is_not_waited_for(head, kind):
         dripping = threading.Thread(target=drip, daemon=True)
         dripping.start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        begun = time.monotonic()
 
         async def awaited():
             async with sb.client.AsyncClient(url, "key", timeout=0.5, patience=0.5) as client:
@@ -362,9 +366,8 @@ def test_an_answer_that_comes_in_drops_is_not_waited_for(head, kind):
 
         with pytest.raises(sb.client.ServiceError, match=r"gave no answer within 0\.5 s"):
             asked() if kind == "Client" else asyncio.run(awaited())
-        assert time.monotonic() - begun < 20  # a dripping server would have been waited for without an end
         ended.set()
-        dripping.join(30)
+        joined(dripping)
 
 
 @pytest.mark.parametrize(
@@ -399,7 +402,7 @@ def test_refusals_are_not_repeated(status, content, kind, words):
         calls.append(body)
         return status, {}, content
 
-    with answering(answer) as url, sb.client.Client(url, "key") as client:  # noqa: SIM117
+    with answering(answer) as url, of(sb.client.Client, url) as client:  # noqa: SIM117
         with pytest.raises(kind, match=words):
             client.decide("news", TWO)
     assert len(calls) == 1
@@ -433,7 +436,7 @@ def test_refusals_are_not_repeated(status, content, kind, words):
     ],
 )
 def test_bad_arguments_are_not_sent(call, words):
-    with answering(lambda *_: pytest.fail("it was sent")) as url, sb.client.Client(url, "key") as client:  # noqa: SIM117
+    with answering(lambda *_: pytest.fail("it was sent")) as url, of(sb.client.Client, url) as client:  # noqa: SIM117
         with pytest.raises(ValueError, match=words):
             call(client)
 

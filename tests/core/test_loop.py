@@ -7,9 +7,9 @@ import drive
 import naive
 import solid_bandits as sb
 from solid_bandits.core.loop import checkpoints, play, play_recorded
-from variants import POLICIES, fitting
+from variants import CANONICAL, fitting
 
-every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
+every_policy = pytest.mark.parametrize("policy", CANONICAL.values(), ids=list(CANONICAL))
 
 
 @every_policy

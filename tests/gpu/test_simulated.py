@@ -11,19 +11,9 @@ HERE = Path(__file__).parent
 
 def test_simulated():
     switches = {"NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1"}
+    options = ["-m", "pytest", "-o", "addopts=", "-p", "no:xdist", "-p", "no:cacheprovider"]
     ended = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-o",
-            "addopts=",
-            "-p",
-            "no:xdist",
-            "-p",
-            "no:cacheprovider",
-            str(HERE / "simulated.py"),
-        ],
+        [sys.executable, *options, str(HERE / "simulated.py")],
         env={**os.environ, **switches},
         cwd=HERE.parents[1],
         capture_output=True,

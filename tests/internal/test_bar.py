@@ -14,7 +14,7 @@ from solid_bandits.simulation.fraction import Fraction
 def clock(monkeypatch):
     """A clock that stands still until it is moved."""
     now = SimpleNamespace(value=100.0)
-    monkeypatch.setattr(bar.time, "monotonic", lambda: now.value)
+    monkeypatch.setattr(bar, "time", SimpleNamespace(monotonic=lambda: now.value))
     monkeypatch.setattr(waiting, "PATIENCE", 2.0)
     return now
 

@@ -121,6 +121,7 @@ def test_hostile_files():
     assert failed == 0
 
 
+@pytest.mark.long
 def test_pairs_of_writers(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ATTACKS), *sys.path]))
     monkeypatch.syspath_prepend(ATTACKS)
@@ -129,7 +130,7 @@ def test_pairs_of_writers(monkeypatch):
     assert races.attack(count=21, seed=0) == (21, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes through /proc")
 def test_kills():
     rows = attack("kills").attack(compare=2, reproduce=0, saves=40, seed=0)

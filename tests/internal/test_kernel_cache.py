@@ -108,7 +108,7 @@ def start(folder, cache, text, **more):
 
 def end(process):
     """What a process printed, word by word, and its warnings."""
-    printed, errors = process.communicate(timeout=120)
+    printed, errors = process.communicate()  # compiling: however long it takes
     assert process.returncode == 0, errors
     return printed.split(), [line for line in errors.splitlines() if "Warning" in line]
 
@@ -157,10 +157,6 @@ def small(warm_small, tmp_path):
 
 
 # Found again
-
-
-def test_the_next_process_finds_what_was_compiled_for_a_policy_of_ones_own(mine):
-    assert quiet(mine, mine / "cache", PLAY_MINE) == ["0", "1", "0"]
 
 
 def test_what_is_found_does_not_depend_on_what_else_was_loaded(mine):

@@ -442,7 +442,12 @@ def printed_by(script, *arguments, **environment):
         pytest.param(KEEPING, "Greedy", id="for keeping"),
         pytest.param(COUNTING, "Greedy", id="for counting"),
         *(
-            pytest.param(f"{INLINING} {KEEPING} {COUNTING}", name, id=f"all, {name}", marks=pytest.mark.slow)
+            pytest.param(
+                f"{INLINING} {KEEPING} {COUNTING}",
+                name,
+                id=f"all, {name}",
+                marks=pytest.mark.slow if name == "Solid" else pytest.mark.long,
+            )
             for name in CLASSES
         ),
     ],

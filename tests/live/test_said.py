@@ -46,7 +46,5 @@ assert sb.logs.read(folder / "log.dsjson").equals(log)
 
 
 def test_it_is_kept_in_memory_store_files_and_what_learns_from_a_log(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, tmp_path], capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run([sys.executable, "-c", SCRIPT, tmp_path], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

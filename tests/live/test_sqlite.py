@@ -1,4 +1,4 @@
-"""The log in SQLite: synced, in order, each event once, erased without a trace."""
+"""The log in SQLite: synced, in order, erased without a trace. What every store promises: service/test_postgres.py."""
 
 import os
 import shutil
@@ -14,10 +14,8 @@ from solid_bandits.live import events, sqlite
 from solid_bandits.live.events import DECISION, ERASED
 from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import (
-    DuplicateError,
     FencedError,
     FullError,
-    KeyRow,
     Snapshot,
     StoreError,
 )
@@ -74,29 +72,6 @@ def test_many_events_are_read_in_parts(store):
     store.append(1, 1, written)
     assert list(store.read(1)) == written
     assert store.find(1, [one.event_id for one in reversed(written)]) == written
-
-
-@pytest.mark.parametrize("again", [reward(1, "other"), reward(2, "e1"), decision(1)])
-def test_each_event_is_there_once_and_a_group_is_whole_or_not_there(store, again):
-    store.append(1, 1, [reward(1)])
-    with pytest.raises(DuplicateError):
-        store.append(1, 1, [reward(3), again])
-    assert list(store.read(1)) == [reward(1)]
-    store.append(1, 1, [reward(2)])  # and it goes on
-
-
-def test_of_snapshots_the_newest_two_and_the_origin_stay(store):
-    store.append(1, 1, [reward(sequence) for sequence in range(1, 10)])
-    for sequence in (1, 2):
-        store.append(1, 1, [], Snapshot(sequence, 5, b"x"))
-    store.append(1, 1, [], Snapshot(3, 5, b"origin"), [1])
-    assert store.snapshots(1) == [(3, 5, True)]
-    for sequence in (4, 5, 6):
-        store.append(1, 1, [], Snapshot(sequence, 7, b"%d" % sequence))
-    assert store.snapshots(1) == [(3, 5, True), (5, 7, False), (6, 7, False)]
-    assert store.snapshot(1) == Snapshot(6, 7, b"6")
-    assert store.snapshot(1, until=4) == Snapshot(3, 5, b"origin")
-    assert store.snapshot(1, until=2) is None
 
 
 def test_of_erased_events_nothing_stays_in_the_files(store, tmp_path):
@@ -257,17 +232,6 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(store):
     store._writing.execute("PRAGMA max_page_count=1000000")
     store.append(1, 1, [decision(2)])
     assert store.last(1) == 2
-
-
-def test_models_and_keys(store):
-    with pytest.raises(DuplicateError):
-        store.add_model("news", "{}", 2)
-    assert store.add_model("other", "{}", 3) == store.models()[1]
-    key = KeyRow("a", "anna", "reader", bytes(32), 4, None)
-    store.add_key(key)
-    assert store.keys() == [key]
-    assert store.revoke_key("a", 5)
-    assert store.keys() == [key._replace(revoked=5)]
 
 
 def test_what_was_written_is_carried_over(tmp_path):

@@ -56,7 +56,7 @@ def test_exploration_is_accounted_for():
     assert value["wild"] < 0.25 * value["greedy"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_value_is_that_of_live_runs():
     """EpsilonGreedy(0.3) in 12 logs of 5 runs, about 100 decisions each, and in 400 live runs of 100: within 4 standard
     errors of their difference (6e-5)."""

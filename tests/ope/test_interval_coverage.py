@@ -73,7 +73,7 @@ def always_shown(monkeypatch):
 LOGGERS = [sb.LinTS(votes=8), sb.RandUCB(), sb.EpsilonGreedy(epsilon=0.1)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("policy", LOGGERS, ids=repr)
 def test_intervals_hold_as_often_as_they_say(policy):
     """200 logs of 600 rows. Of the adaptive interval the coverage must be at least 0.95 - 4 standard errors (3e-5 if it
@@ -333,7 +333,7 @@ def test_the_logger_is_asked_and_checked(always_shown):
         ope.evaluate(bandit, "uniform", logger=bandit)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_papers_interval_holds_as_often_as_it_says(always_shown):
     """120 logs of 500 decisions: the coverage within 4 standard errors of 0.95 (3e-5 on each side)."""
     logs, covered = 120, 0

@@ -111,7 +111,7 @@ def test_the_order_that_is_settled():
         found.difference("a", "nobody")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("logger", ["learning", "fixed"])
 def test_all_intervals_hold_together(logger):
     """200 logs of 600 rows: any miss is a miss. At most 10 + 4 standard errors (3e-5 if it is 5%)."""
@@ -218,7 +218,7 @@ def test_a_verdict_needs_a_range_or_sigma():
     assert found.said.startswith("Go on: too little is known")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_live_bandit_is_seldom_told_to_stop_where_there_is_no_difference():
     """60 bandits, each looked at eight times, two arms of the same mean, delta 0.2: more than 12 + 4 standard errors
     (12.4) have a probability of 1e-4 if it is 20%.

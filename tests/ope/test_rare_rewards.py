@@ -178,7 +178,7 @@ def test_running_values_of_other_policies_need_effective_rewards():
     assert fed(FEWEST - 1, 0.5)[0].notes() == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_running_values_of_rare_clicks_hold_at_all_times_at_once():
     """200 logs of 3,000 rows with clicks of 2%, looked at after every 50th row: uniform's interval may ever miss in 5%
     of them; more than 22 of 200 have a probability of 5e-4 if so. Without the count of effective rewards over 100 miss.

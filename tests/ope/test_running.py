@@ -128,7 +128,7 @@ def test_the_moments_are_those_of_the_values():
     assert not moments[1].any()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("rate", [0.5, 0.1, 0.02])
 def test_intervals_of_a_click_rate_hold_at_all_times_at_once(rate):
     """300 histories of 4,000 visits; 5% may ever miss, and more than 31 of 300 have a probability of 1e-4 if so."""
@@ -155,7 +155,7 @@ def test_the_half_width_is_that_of_the_best_mixture():
     assert half_width(NARROWEST, 0.05) * math.sqrt(NARROWEST) == pytest.approx(3.03, abs=0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_intervals_hold_at_all_times_at_once_for_a_policy_that_learns():
     """120 logs, looked at after every 10th row: each interval may ever miss in 5% of them.
 

@@ -406,18 +406,7 @@ def test_sphinx_builds_it_without_warnings(tmp_path):
         CONF.read_text(encoding="utf-8").replace("html_static_path", "unused"), encoding="utf-8"
     )
     shutil.copytree(CONF.parent / "_extensions", tmp_path / "_extensions")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-W",
-        "--keep-going",
-        "-q",
-        "-b",
-        "html",
-        tmp_path,
-        tmp_path / "out",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
+    sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    done = subprocess.run([*sphinx, tmp_path, tmp_path / "out"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "out" / "_images").iterdir())) == 2

@@ -1,4 +1,9 @@
-"""What every policy promises, whatever its algorithm: one list of promises, every policy, in every variant."""
+"""What every policy promises, whatever its algorithm: one list of promises, and every policy.
+
+Every variant where what is promised rests on code that variants choose: how it starts, that it bears any problem, what
+it says of its probabilities. Else one variant of each class, the first: what is promised rests on how its state is laid
+out and its kernels are called. That variants decide as they should is for `test_references.py`.
+"""
 
 import dataclasses
 import json
@@ -22,11 +27,27 @@ from solid_bandits.core.setting import make_setting, make_table
 from solid_bandits.policies import contract
 from solid_bandits.policies.catalogue import CLASSES
 from solid_bandits.policies.state import arrays_of, fill_state, state_to_plain
-from variants import DECISION, ONE_CONTEXT, POLICIES, TABLE, draws, fitting, is_decision, takes_one_context
+from variants import (
+    CANONICAL,
+    DECISION,
+    ONE_CONTEXT,
+    POLICIES,
+    TABLE,
+    draws,
+    first_of_each,
+    fitting,
+    is_decision,
+    takes_one_context,
+)
 
-every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
-decision_policies = pytest.mark.parametrize("policy", DECISION.values(), ids=list(DECISION))
-table_policies = pytest.mark.parametrize("policy", TABLE.values(), ids=list(TABLE))
+every_policy = pytest.mark.parametrize("policy", CANONICAL.values(), ids=list(CANONICAL))
+every_variant = pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
+decision_policies = pytest.mark.parametrize(
+    "policy", first_of_each(DECISION).values(), ids=list(first_of_each(DECISION))
+)
+table_policies = pytest.mark.parametrize(
+    "policy", first_of_each(TABLE).values(), ids=list(first_of_each(TABLE))
+)
 
 
 # -- parameters --
@@ -41,7 +62,7 @@ def test_parameters_are_frozen_and_untouched_by_play(policy):
         policy.ridge = 3.0
 
 
-@every_policy
+@every_variant
 def test_it_describes_itself_as_plain_data_that_json_keeps(policy):
     described = policy.describe()
     assert json.loads(json.dumps(described, allow_nan=False)) == described
@@ -112,7 +133,7 @@ def test_parameters_that_do_not_go_together_are_named():
 # -- starting --
 
 
-@pytest.mark.parametrize("policy", ONE_CONTEXT.values(), ids=list(ONE_CONTEXT))
+@pytest.mark.parametrize("policy", first_of_each(ONE_CONTEXT).values(), ids=list(first_of_each(ONE_CONTEXT)))
 def test_several_contexts_are_refused_by_name(policy):
     with pytest.raises(
         ValueError, match=f"^{type(policy).__name__} takes one context, got 2; AOIDS, OAM, Solid"
@@ -141,7 +162,7 @@ def needs_bound(policy):
     return getattr(policy, "radius", None) == "theorem"
 
 
-@every_policy
+@every_variant
 def test_a_bound_on_theta_is_asked_for_by_those_who_need_it(policy):
     setting, table = make_setting(3, 1.0), make_table(np.eye(3)[None])
     if needs_bound(policy):
@@ -155,7 +176,7 @@ def needs_noise(policy):
     return not is_decision(policy) or getattr(policy, "radius", None) == "theorem"
 
 
-@every_policy
+@every_variant
 def test_sigma_is_asked_for_by_those_who_need_it(policy):
     setting, table = make_setting(3, None, 1.0), make_table(np.eye(3)[None])
     if needs_noise(policy):
@@ -218,7 +239,7 @@ def test_arms_that_may_not_be_pulled_might_as_well_not_be_there(policy):
             contract.update(agent, 0, arm, arms[arm], reward, 0)
 
 
-@every_policy
+@every_variant
 def test_seeds_decide_what_is_random_and_nothing_else(policy):
     problem = fitting(policy, 1)
     first = drive.arms_of(policy, problem, 300, seed=1)
@@ -245,7 +266,7 @@ def assert_alike(first, second):
             assert one == pytest.approx(other, rel=1e-8, abs=1e-10)
 
 
-@every_policy
+@every_variant
 def test_all_that_is_carried_is_the_state(policy):
     """Put into a new agent, its scratch empty, its random numbers others: the same decisions, the same state."""
     problem = fitting(policy, 6)
@@ -275,7 +296,7 @@ def test_parameters_setting_and_table_stay_what_they_were(policy):
     assert repr(fixed) == before
 
 
-@every_policy
+@every_variant
 def test_probabilities_are_a_distribution_and_change_nothing(policy):
     """Asked for with every decision or not: the same decisions, the same state."""
     problem = fitting(policy, 7)
@@ -466,7 +487,7 @@ def awkward_problem(rng, contexts):
     return sb.Problem(features, theta, noise_std=noise_std, theta_bound=float(np.linalg.norm(theta)) + 1e-9)
 
 
-@every_policy
+@every_variant
 def test_no_arm_out_of_range_no_nan_no_exception_on_100_awkward_problems(policy):
     rng = np.random.default_rng(0)
     for _ in range(100):
@@ -518,11 +539,11 @@ STEPS = 200
 PLAY_ALL = f"""
 import json
 import drive
-from variants import POLICIES, fitting
+from variants import CANONICAL, fitting
 print(json.dumps({{
     name: [step[:3] for step in drive.decisions(
         drive.begin(policy, fitting(policy, 2, 2, 4, 3), {STEPS}), fitting(policy, 2, 2, 4, 3), {STEPS})]
-    for name, policy in POLICIES.items()
+    for name, policy in CANONICAL.items()
 }}, default=lambda number: number.item()))
 """
 
@@ -541,9 +562,9 @@ def interpreted(request):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", CANONICAL)
 def test_the_same_arms_without_the_compiler(name, interpreted):
-    policy = POLICIES[name]
+    policy = CANONICAL[name]
     problem = fitting(policy, 2, 2, 4, 3)
     played = drive.decisions(drive.begin(policy, problem, STEPS), problem, STEPS)
     assert [list(step[:3]) for step in played] == interpreted[name]

@@ -18,8 +18,7 @@ def ridge_of(agent, first):
 
 
 @pytest.mark.parametrize("name", DECISION)
-@pytest.mark.parametrize("half_life", [1.0, 15.0, 1e12])
-@pytest.mark.parametrize("noise_std", [0.5, None])
+@pytest.mark.parametrize(("half_life", "noise_std"), [(1.0, 0.5), (15.0, None), (1e12, 0.5)])
 def test_the_estimate_is_that_of_weighted_rows_with_the_whole_ridge(name, half_life, noise_std):
     """V = νI + Σ 2^-((t - s) / h) φφᵀ, θ-hat, the residual, det V, the sums of rewards and σ-hat; rewards come late."""
     rng = np.random.default_rng(0)

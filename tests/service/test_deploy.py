@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from test_service_docs import free_port, proxied
+from test_service_docs import configured, make_certificate, proxied
 
 from served import PATIENCE, SPEC, TWO, stored
 from solid_bandits.service.server import ENDED_AT_ONCE
@@ -22,51 +22,29 @@ def text(name):
 
 
 def configuration(folder, port, upstream):
-    """The site of nginx, with what a whole configuration has around it, and a certificate of our own."""
-    path = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if path is None or shutil.which("openssl") is None:
-        pytest.skip("nginx or openssl is not installed")
-    made = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-    ]
-    made += ["-keyout", "own.key", "-out", "own.pem", "-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run(made, cwd=folder, check=True, capture_output=True, timeout=PATIENCE)
+    """The site of nginx, at another port, with another certificate and a limit that is soon reached."""
     (folder / "upstream.conf").write_text(text("upstream.conf").replace("127.0.0.1:8080", upstream))
     site = text("nginx.conf").replace("/etc/nginx/upstream.conf", str(folder / "upstream.conf"))
     site = site.replace("/etc/nginx/tls/decisions", str(folder / "own")).replace(
         "listen 443", f"listen 127.0.0.1:{port}"
     )
-    site = site.replace("rate=500r/s", "rate=5r/s").replace(
-        "burst=1000", "burst=20"
-    )  # so that it is soon too much
-    scratch = "".join(
-        f"{one}_temp_path {folder}/{one};\n" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    (folder / "nginx.conf").write_text(
-        f"daemon off;\npid {folder}/nginx.pid;\nerror_log stderr;\nevents {{}}\n"
-        f"http {{\naccess_log off;\n{scratch}{site}}}\n"
-    )
-    return [path, "-e", "stderr", "-c", str(folder / "nginx.conf"), "-p", str(folder)]
+    assert "rate=500r/s" in site
+    assert "burst=1000" in site
+    # So that it is too much however slowly it is asked.
+    site = site.replace("rate=500r/s", "rate=1r/m").replace("burst=1000", "burst=20")
+    return configured(folder, site)
 
 
 def test_the_site_of_nginx_serves_and_limits(tmp_path):
-    port = free_port()
     with stored(tmp_path / "data") as client:
         client.post("/v1/models", json=SPEC).raise_for_status()
-        command = configuration(tmp_path, port, f"{client.base_url.host}:{client.base_url.port}")
+        upstream = f"{client.base_url.host}:{client.base_url.port}"
+        configuration(tmp_path, 443, upstream)  # skips where there is none
+        make_certificate(tmp_path)
         with (
-            proxied(command, tmp_path, port),
+            proxied(lambda port: configuration(tmp_path, port, upstream), tmp_path) as port,
             httpx.Client(
-                base_url=f"https://localhost:{port}", verify=False, headers=client.headers, timeout=60
+                base_url=f"https://localhost:{port}", verify=False, headers=client.headers, timeout=PATIENCE
             ) as behind,
         ):
             assert behind.get("/health").json()["status"] == "ok"

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from served import SPEC, TWO, service
+from served import SPEC, TWO, joined, service
 from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import Alone
 from solid_bandits.service.forwarding import HOPS
@@ -95,7 +95,7 @@ def test_a_leader_that_hangs_is_waited_for_only_while_it_leads(store, silent):
         waiting.join(0.7)
         assert found == []  # it still leads
         elsewhere.address = "http://127.0.0.1:9"
-        waiting.join(30)
+        joined(waiting)
         assert found[0].status_code == 503
         assert found[0].headers["retry-after"] == "1"
         assert found[0].json() == {"error": "another node leads this model now; try again"}

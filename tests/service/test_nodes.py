@@ -8,7 +8,7 @@ import time
 import httpx
 import pytest
 
-from nodes import kill_leader, nodes, pause_leader, take_lock
+from nodes import PATIENCE, kill_leader, nodes, pause_leader, take_lock
 from solid_bandits.live.recovery import check
 from solid_bandits.service.model import source_of
 
@@ -34,11 +34,10 @@ def loaded(running):
     assert outcome.acknowledged > 0
 
 
+@pytest.mark.long
 def test_a_leader_that_is_stopped_and_goes_on(loaded):
     before = loaded.leader_there()
-    pause_leader(loaded)
-    assert loaded.leader() is not before
-    assert not loaded.believes_to_lead(before)
+    pause_leader(loaded)  # waits until another leads, and until this one has noticed
     # It follows: what it answers is what the log says.
     loaded.until(
         lambda: sequence(loaded, before) >= loaded.store.last(loaded.model) - 200, "it does not follow"
@@ -46,16 +45,18 @@ def test_a_leader_that_is_stopped_and_goes_on(loaded):
 
 
 def sequence(running, node):
-    answer = httpx.get(f"{node.url}/v1/models/news/stats", headers=running.headers, timeout=60)
+    answer = httpx.get(f"{node.url}/v1/models/news/stats", headers=running.headers, timeout=PATIENCE)
     return answer.json()["last_sequence"]
 
 
+@pytest.mark.long
 def test_nodes_that_contend(loaded):
     """The session with the lock ends again and again, while its node is well and writes."""
     for _ in range(3):
         take_lock(loaded)
 
 
+@pytest.mark.long
 def test_a_database_that_crashes(loaded, postgres):
     postgres.stop("immediate")
     began = time.monotonic()
@@ -75,18 +76,21 @@ def test_all_nodes_answer_the_same(running):
         "default_reward": 0.25,
     }
     one, two = running.nodes[:2]
-    with httpx.Client(headers=running.headers, timeout=60) as client:
+    with httpx.Client(headers=running.headers, timeout=PATIENCE) as client:
 
         def insist(method, url, **body):
-            for _ in range(200):
-                answer = client.request(method, url, **body)
-                if answer.status_code != 503:
-                    return answer
-                time.sleep(0.05)
-            raise TimeoutError(url)
+            answers = []
+
+            def answered():
+                answers.append(client.request(method, url, **body))
+                return answers[-1].status_code != 503
+
+            running.until(answered, url)
+            return answers[-1]
 
         assert insist("POST", f"{one.url}/v1/models", json=spec).status_code == 201
         assert insist("POST", f"{two.url}/v1/models", json=spec | {"dim": 5}).status_code == 409
+        counted = 0
         for number in range(6):
             node = (two, one)[number % 2]
             body = {"event_id": f"e{number}", "features": [[1.0, 0.0], [0.0, 1.0]]}
@@ -94,29 +98,52 @@ def test_all_nodes_answer_the_same(running):
             assert answer.status_code == 200
             if number:
                 given = {"event_id": f"e{number}", "reward": 1.0}
-                assert insist("POST", f"{node.url}/v1/models/ads/rewards", json=given).json()["counted"]
+                learned = insist("POST", f"{node.url}/v1/models/ads/rewards", json=given)
+                counted += learned.status_code == 200
+                assert (
+                    learned.status_code == 200 or "had expired" in learned.json()["error"]
+                )  # a busy machine
 
         def expired():
             logs = [client.get(f"{node.url}/v1/models/ads/log?format=dsjson").text for node in (one, two)]
-            return logs[0] == logs[1] and len(logs[0].splitlines()) == 6 and logs[0].count("-0.25")
+            return logs[0] == logs[1] and len(logs[0].splitlines()) == 6 == logs[0].count("-0.25") + counted
 
         running.until(expired, "the default is not learnt, or nodes differ")
-        facts = [client.get(f"{node.url}/v1/models/ads/stats").json() for node in running.nodes]
-        assert sum(one["leader"] for one in facts) == 1
-        assert {one["last_sequence"] for one in facts} == {12}
+
+        def agreed():
+            facts = [client.get(f"{node.url}/v1/models/ads/stats").json() for node in running.nodes]
+            return sum(one["leader"] for one in facts) == 1 and {one["last_sequence"] for one in facts} == {
+                12
+            }
+
+        running.until(agreed, "not one leads, or nodes differ")
     row = next(row for row in running.store.models() if row.name == "ads")
-    assert "6 decisions, 5 rewards, 1 expired decision compared (events 1 to 12), identical" in check(
-        source_of(row, running.store)
+    expired = f"{6 - counted} expired decision{'s' * (counted != 5)}"
+    words = (
+        f"6 decisions, {counted} reward{'s' * (counted != 1)}, {expired} compared (events 1 to 12), identical"
     )
+    assert words in check(source_of(row, running.store))
 
 
+@pytest.mark.long
 def test_a_leader_that_ends_in_order_leaves_a_snapshot(loaded):
-    before = loaded.leader_there()
-    known = loaded.store.last(loaded.model)
-    assert before.end() == 0
-    loaded.remove(before)
+    known = 0
+
+    def left():
+        """Where the machine is so busy that another led when the signal came, the other is asked."""
+        nonlocal known
+        before, known = loaded.leader_there(), loaded.store.last(loaded.model)
+        assert before.end() == 0
+        loaded.remove(before)
+        newest = loaded.store.snapshot(loaded.model)
+        if newest is None or newest.sequence < known:
+            loaded.add()
+            return False
+        return True
+
+    loaded.until(left, "no snapshot is left")
     loaded.served_again(time.monotonic())
-    assert loaded.store.snapshot(loaded.model).sequence >= known > 0
+    assert known > 0
 
 
 def test_a_killed_leader(loaded):

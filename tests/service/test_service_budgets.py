@@ -14,10 +14,10 @@ from typing import NamedTuple
 import pytest
 
 from page_code import DOCS
-from served import SPEC, TWO, bearer, process, service, stored, tampering, until
+from served import PATIENCE, SETTINGS, SPEC, TWO, bearer, process, service, stored, tampering, until
 from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import FullError
-from solid_bandits.service import keys, loading, parsing
+from solid_bandits.service import keys, loading, parsing, reports
 from solid_bandits.service.budgets import Budgets, stated, table
 from solid_bandits.service.limits import VALUE_BYTES, Admission, RefusedError
 from solid_bandits.service.open_store import FILE
@@ -59,7 +59,7 @@ def test_a_model_that_is_held_has_no_turns():
     waiting = threading.Thread(target=lambda: taken.append(turns.take(9)), daemon=True)
     waiting.start()
     turns.release(1)
-    waiting.join(60)
+    waiting.join(PATIENCE)
     assert taken == [[Call(1, "a", 0)]]
 
 
@@ -115,7 +115,7 @@ class Gated(SqliteStore):
 
     def append(self, model, fence, events, snapshot=None, erased=()):
         self.begun.set()
-        assert self.gate.wait(60)
+        assert self.gate.wait(PATIENCE)
         super().append(model, fence, events, snapshot, erased)
 
 
@@ -124,7 +124,10 @@ def test_who_sends_much_does_not_keep_others_waiting(tmp_path):
     most of the others, each model by a commit of its own in turn.
     """
     store = Gated(tmp_path)
-    with service(store, settings=Settings(group_calls=4)) as client, ThreadPoolExecutor(40) as pool:
+    with (
+        service(store, settings=Settings(**SETTINGS | {"group_calls": 4})) as client,
+        ThreadPoolExecutor(40) as pool,
+    ):
         store.gate.set()
         for name in ("news", "other"):
             client.post("/v1/models", json=SPEC | {"name": name}).raise_for_status()
@@ -139,7 +142,7 @@ def test_who_sends_much_does_not_keep_others_waiting(tmp_path):
         (running,) = [one for one in threading.enumerate() if one.name == "writer"]
         waiting = running._target.__self__
         asked = [ask("news", "first")]
-        assert store.begun.wait(60)
+        assert store.begun.wait(PATIENCE)
         asked += [ask("news", f"many-{place}") for place in range(24)]
         asked += [ask("other", f"many-{place}") for place in range(6)]
         until(lambda: waiting.waiting == 30, "they wait")
@@ -190,15 +193,19 @@ def test_an_evaluation_that_takes_too_long_is_ended_and_the_next_is_answered(tmp
         assert client.get("/v1/models/news/evaluate").status_code == 200
 
 
-def test_reports_that_wait_have_a_bound(tmp_path):
-    with stored(tmp_path, reports_waiting=1, report_seconds=5) as client, ThreadPoolExecutor(6) as pool:
+def test_reports_that_wait_have_a_bound(tmp_path, monkeypatch):
+    """One is at work, held here until the others have come; one waits, four are refused."""
+    gate, line = threading.Event(), reports.Reports._line
+    monkeypatch.setattr(reports.Reports, "_line", lambda *given: gate.wait(PATIENCE) and line(*given))
+    with stored(tmp_path, reports_waiting=1) as client, ThreadPoolExecutor(6) as pool:
         client.post("/v1/models", json=SPEC)
         client.post("/v1/models/news/decisions", json={"features": TWO}).raise_for_status()
         asked = [pool.submit(client.get, "/v1/models/news/evaluate") for _ in range(6)]
-        answers = [one.result() for one in asked]
-        refused = [one for one in answers if one.status_code == 503]
-        assert len(refused) >= 4
-        assert any("are waiting" in one.json()["error"] for one in refused)
+        until(lambda: sum(one.done() for one in asked) == 4, "what is too much is refused")
+        gate.set()
+        refused = [one.result() for one in asked if one.result().status_code == 503]
+        assert len(refused) == 4
+        assert all("are waiting" in one.json()["error"] for one in refused)
         assert all(int(one.headers["retry-after"]) >= 1 for one in refused)
 
 
@@ -228,7 +235,7 @@ def test_a_damaged_model_is_remembered_told_at_once_and_tried_again_later(tmp_pa
     monkeypatch.setattr(loading.Loading, "attempt", noted)
     with stored(tmp_path) as client:
         begun = time.monotonic()
-        while len(tried) < 3 and time.monotonic() - begun < 60:
+        while len(tried) < 3 and time.monotonic() - begun < PATIENCE:
             answer = client.post("/v1/models/news/decisions", json={"features": TWO})
             assert answer.status_code == 503
             assert "does not follow from its log" in answer.json()["error"]
@@ -276,7 +283,7 @@ def test_every_budget_is_in_the_page_the_schema_and_the_metrics(tmp_path):
     page = (DOCS / "service.md").read_text(encoding="utf-8")
     assert table(Budgets()) in page
     with stored(tmp_path) as client:
-        assert table(Settings(stats_seconds=0)) in client.get("/openapi.json").json()["info"]["description"]
+        assert table(Settings(**SETTINGS)) in client.get("/openapi.json").json()["info"]["description"]
         metrics = client.get("/metrics").text
     for one in stated(Budgets()):
         assert f'solid_bandits_budget{{budget="{one.name}",unit="{one.unit}"}}' in metrics
@@ -299,10 +306,10 @@ def test_a_service_whose_end_hangs_ends(tmp_path):
     with out.open("w") as said:
         command = [
             sys.executable,
-            str(tmp_path / "hanging.py"),
+            tmp_path / "hanging.py",
             "serve",
             "--data",
-            str(tmp_path / "data"),
+            tmp_path / "data",
             "--port",
             "0",
         ]
@@ -310,7 +317,7 @@ def test_a_service_whose_end_hangs_ends(tmp_path):
     try:
         until(lambda: "listening on" in out.read_text(), "it listens")
         running.terminate()
-        assert running.wait(60) == 5
+        assert running.wait(PATIENCE) == 5
         assert "did not end within 1 s of its signal" in out.read_text()
         assert "Traceback" not in out.read_text()
     finally:

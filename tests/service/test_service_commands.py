@@ -39,7 +39,7 @@ def test_a_server_says_where_and_shows_its_first_key_once(tmp_path):
                 other = "127.0.0.1"
         if not other.startswith("127."):
             with pytest.raises(ConnectionRefusedError):
-                socket.create_connection((other, port), timeout=2).close()
+                socket.create_connection((other, port), timeout=PATIENCE).close()
         second = command("serve", "--data", tmp_path, "--port", "0")
         assert second.returncode == 2
         assert "is open already, here or in another process" in second.stderr
@@ -208,7 +208,8 @@ def test_the_store_of_a_bandit_is_replayed(tmp_path):
     done = command("replay", tmp_path / "shop.db")
     assert done.returncode == 1
     assert "event 3 (decision): the event is not what was written" in done.stdout
-    SqliteStore(tmp_path / FILE, create=True).add_model("news", "{}", 1)
+    with closing(SqliteStore(tmp_path / FILE, create=True)) as service:
+        service.add_model("news", "{}", 1)
     done = command("replay", tmp_path / FILE)
     assert done.returncode == 2
     assert "must be the store of one bandit; it is not, or of a service" in done.stderr

@@ -23,7 +23,7 @@ def test_make_has_it():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_from_the_address_to_the_end(tmp_path, number):
     command = [sys.executable, "-m", "solid_bandits.service.demo", "--port", "0", "--per-second", "100"]
     out, err = tmp_path / "out.txt", tmp_path / "err.txt"
@@ -35,7 +35,7 @@ def test_from_the_address_to_the_end(tmp_path, number):
         shown = begun(running, out, err)
         url, key = re.search(r"page +(\S+)/\n +key +(\S+)", shown).groups()
         assert "Decision service" in httpx.get(url + "/", timeout=PATIENCE).text
-        with sb.client.Client(url, key, timeout=PATIENCE) as client:
+        with sb.client.Client(url, key, timeout=PATIENCE, patience=PATIENCE) as client:
             assert [model["name"] for model in client.models()] == list(SPECS)
             until(lambda: all(client.stats(name)["rewards"] for name in SPECS), "rewards of all models come")
         running.send_signal(number)

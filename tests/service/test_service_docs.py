@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import httpx
@@ -15,7 +14,7 @@ import pytest
 
 import solid_bandits as sb
 from page_code import DOCS, read_page
-from served import PATIENCE, SPEC, TWO, ended, process, stored
+from served import PATIENCE, SPEC, TWO, ended, process, stored, until
 
 ADDRESS = "http://127.0.0.1:8080"
 TEXT = (DOCS / "service.md").read_text(encoding="utf-8")
@@ -64,7 +63,8 @@ def test_the_page_from_the_first_line_to_the_last(tmp_path, monkeypatch):
         exec(compile(page.script.replace(ADDRESS, server.url), "service.md", "exec"), names)
         try:
             check_numbers(names)
-            with sb.client.Client(server.url, said["reader"]) as reader:
+            patient = {"timeout": PATIENCE, "patience": PATIENCE}
+            with sb.client.Client(server.url, said["reader"], **patient) as reader:
                 assert reader.stats("news")["decisions"] >= 3000
                 with pytest.raises(sb.client.ServiceError, match="403"):
                     reader.decide("news", names["described"]([0, 0, 1]))
@@ -114,51 +114,73 @@ def check_numbers(names):
     assert "visit-1" not in names["admin"].log("news")["event_id"].to_list()
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 @contextmanager
-def proxied(command, folder, port):
-    """A proxy with a certificate of our own; waits until it listens."""
-    with (folder / "proxy.log").open("w") as said:
-        running = subprocess.Popen(
-            command, cwd=folder, env=os.environ | {"HOME": str(folder)}, stdout=said, stderr=said
-        )
+def proxied(command, folder):
+    """A proxy with a certificate of our own, `command(port)`; where it listens, once it does."""
+    log = folder / "proxy.log"
+
+    def start():
+        with socket.socket() as free, log.open("w") as said:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+            free.close()
+            environment = os.environ | {"HOME": str(folder)}
+            return port, subprocess.Popen(
+                command(port), cwd=folder, env=environment, stdout=said, stderr=said
+            )
+
+    port, running = start()
+
+    def listens():
+        nonlocal port, running
+        if running.poll() is not None:  # somebody has taken the port meanwhile
+            assert "in use" in log.read_text(), log.read_text()
+            port, running = start()
         try:
-            deadline = time.monotonic() + 60
-            while True:
-                assert running.poll() is None, (folder / "proxy.log").read_text()
-                assert time.monotonic() < deadline, (folder / "proxy.log").read_text()
-                try:
-                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                    break
-                except OSError:
-                    time.sleep(0.05)
-            yield
-        finally:
-            ended(running)
+            socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
+        except OSError:
+            return False
+        return running.poll() is None
+
+    try:
+        until(listens, "the proxy listens")
+        yield port
+    finally:
+        ended(running)
 
 
-def nginx(folder, port, upstream):
-    """The page's server, with what a whole configuration has around it, at a port that anybody may use."""
+def make_certificate(folder):
+    """A certificate of our own for this machine."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    words = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout own.key -out own.pem"
+    )
+    words += " -addext subjectAltName=DNS:localhost"
+    subprocess.run(words.split(), cwd=folder, check=True, capture_output=True, timeout=PATIENCE)
+
+
+def configured(folder, inner):
+    """The command of an nginx with what a whole configuration has around this part."""
     path = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
     if path is None:
         pytest.skip("nginx is not installed")
-    inner = block("nginx", "upstream").replace(ADDRESS.removeprefix("http://"), upstream)
-    inner = inner.replace("listen 443", f"listen 127.0.0.1:{port}").replace(
-        "/etc/ssl/decisions", str(folder / "own")
-    )
-    scratch = "".join(
-        f"{one}_temp_path {folder}/{one};\n" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    scratch = "".join(f"{one}_temp_path {folder}/{one};\n" for one in kinds)
     (folder / "nginx.conf").write_text(
         f"daemon off;\npid {folder}/nginx.pid;\nerror_log stderr;\nevents {{}}\n"
         f"http {{\naccess_log off;\n{scratch}{inner}}}\n"
     )
     return [path, "-e", "stderr", "-c", str(folder / "nginx.conf"), "-p", str(folder)]
+
+
+def nginx(folder, port, upstream):
+    """The page's server, at a port that anybody may use."""
+    inner = block("nginx", "upstream").replace(ADDRESS.removeprefix("http://"), upstream)
+    inner = inner.replace("listen 443", f"listen 127.0.0.1:{port}").replace(
+        "/etc/ssl/decisions", str(folder / "own")
+    )
+    return configured(folder, inner)
 
 
 def caddy(folder, port, upstream):
@@ -175,36 +197,21 @@ def caddy(folder, port, upstream):
 
 @pytest.mark.parametrize("proxy", [nginx, caddy])
 def test_behind_a_proxy_with_tls(tmp_path, monkeypatch, proxy):
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
-    port = free_port()
     with stored(tmp_path / "data") as http:
-        command = proxy(tmp_path, port, f"{http.base_url.host}:{http.base_url.port}")
-        made = [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=localhost",
-        ]
-        made += ["-keyout", "own.key", "-out", "own.pem", "-addext", "subjectAltName=DNS:localhost"]
-        subprocess.run(made, cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE)
+        upstream = f"{http.base_url.host}:{http.base_url.port}"
+        proxy(tmp_path, 443, upstream)  # skips where there is none
+        make_certificate(tmp_path)
         http.post("/v1/models", json=SPEC).raise_for_status()
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "own.pem"))  # as the page says
         key = http.headers["authorization"].removeprefix("Bearer ")
         with (
-            proxied(command, tmp_path, port),
-            sb.client.Client(f"https://localhost:{port}", key, patience=30) as client,
+            proxied(lambda port: proxy(tmp_path, port, upstream), tmp_path) as port,
+            sb.client.Client(f"https://localhost:{port}", key, timeout=PATIENCE, patience=PATIENCE) as client,
         ):
             choices = client.decide_many("news", [{"features": TWO}] * 100)
             assert all(one.counted for one in client.learn_many("news", [(c.event_id, 1) for c in choices]))
             assert client.log("news").height == 100
-            with httpx.Client() as plain:
+            with httpx.Client(timeout=PATIENCE) as plain:
                 page = plain.get(f"https://localhost:{port}/")
             assert "Decision service" in page.text
             assert page.headers["content-security-policy"].startswith("default-src 'none'")

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import solid_bandits.service.model as model_module
-from served import SPEC, TWO, process, replayed, service, stored, tampering
+from served import PATIENCE, SPEC, TWO, process, replayed, service, stored, tampering
 from solid_bandits.live.snapshots import opened, sealed
 from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import FencedError, FullError, StoreError
@@ -29,7 +29,7 @@ class Recording(SqliteStore):
         self.after = False
 
     def append(self, model, fence, events, snapshot=None, erased=()):
-        assert self.gate.wait(60)
+        assert self.gate.wait(PATIENCE)
         if self.failure is not None and not self.after:
             raise self.failure
         super().append(model, fence, events, snapshot, erased)
@@ -66,7 +66,7 @@ def test_no_answer_before_the_commit(recording):
         assert not any(call.done() for call in calls)
         assert store.committed == []
         store.gate.set()
-        answers = [call.result(timeout=60) for call in calls]
+        answers = [call.result(timeout=PATIENCE) for call in calls]
     assert [answer.status_code for answer in answers] == [200] * 4
     assert sorted(store.committed) == ["a", "b", "c"]
     assert answers[1].json()["arm"] == answers[2].json()["arm"]
@@ -80,7 +80,7 @@ def test_the_service_answers_others_while_a_commit_waits(recording):
         assert client.get("/health").status_code == 200
         assert client.get("/v1/models").status_code == 200
         store.gate.set()
-        assert call.result(timeout=60).status_code == 200
+        assert call.result(timeout=PATIENCE).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_the_theorems_form_is_finite_to_the_end(name):
     assert trace.regret[-1] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_ellipsoid_holds_theta_as_often_as_it_says():
     """1,000 runs of 100 steps of the theorems' form: θ* leaves {‖θ-hat_t - θ‖²_V < c_{n,δ}} in at most a fraction δ.
 
