@@ -131,7 +131,7 @@ def _decisions_of(plain: Plain, source: Source) -> tuple[dict[str, Decision], di
         size = size_of(one)
         total += size
         if most is not None and total > most:
-            one.arms = one.probabilities = one.features = one.offered = None
+            one.arms = one.probabilities = one.features = one.offered = one.named = None
             left[one.event_id] = size
         found[one.event_id] = one
     return found, left
