@@ -40,7 +40,7 @@ COUNTED = (
     (ADOPTED, "adopted decision"),
     (REWARD, "reward"),
     (EXPIRY, "expired decision"),
-    (ARMS, "change of arms"),
+    (ARMS, "arm change"),
     ("snapshot", "snapshot"),
 )
 logger = logging.getLogger("solid_bandits.live")

@@ -114,6 +114,11 @@ class Reader:
         self._design = self._named_design()
         """Of a log that has names instead of features, in the coordinates after its last row."""
 
+    @property
+    def named(self) -> bool:
+        """Whether the log has named values instead of features."""
+        return self._design is not None
+
     def _named_design(self) -> Design | None:
         """Return the design of a log whose first row has names and no features; None of any other."""
         if not self.height:
@@ -174,7 +179,7 @@ class Reader:
     def part(self, start: int, length: int, missing_reward: float | None = None) -> "Reader":
         """A reader of some of the rows, which are not checked again; they are numbered from 0."""
         found = copy.copy(self)
-        found._table, found._numbers, found._codes = self.table().slice(start, BLOCK), None, {}
+        found._table, found._numbers, found._codes = self.table().slice(start, length), None, {}
         found.height, found.left_out, found.missing_reward = found._table.height, 0, missing_reward
         return found
 
@@ -229,9 +234,10 @@ class Reader:
         context: Floats | None = None
         named = None
         described = _described(table["features"])
-        if self._design is not None:
+        if self._design is not None or not table["context"].null_count():
             named = list(named_rows(table))
-            rows = [self._design.encode(told(self._design, row)) for row in named]
+        if self._design is not None:
+            rows = [self._design.encode(told(self._design, row)) for row in named or ()]
             if self._design.blocked:  # models have a constant of their own
                 context = np.array([one[0, 2:] for one in rows])
             else:

@@ -1,0 +1,75 @@
+"""Where arrays lie in memory changes nothing: a replay finds the same bits in another process.
+
+LLVM compiles a loop that writes to memory twice where it cannot know that arrays do not overlap, and takes the slower
+one for arrays that lie near each other. A sum in such a loop would depend on addresses.
+"""
+
+import numpy as np
+import pytest
+
+import solid_bandits as sb
+from solid_bandits.policies.state import arrays_of
+
+POLICIES = [sb.RandUCB(), sb.LinTS()]
+
+
+def relocated(policy, setting, agent, rng):
+    """The agent with all its numbers in one piece of memory, in any order, side by side or with small gaps."""
+    found, arrays = {}, {}
+
+    def collect(value):
+        if isinstance(value, np.ndarray):
+            arrays[id(value)] = value
+        elif isinstance(value, tuple):
+            for one in value:
+                collect(one)
+
+    collect(agent)
+    floats = [one for one in arrays.values() if one.dtype == np.float64]
+    room = np.full(sum(one.size for one in floats) + 9 * len(floats) + 8, np.nan)
+    at = int(rng.integers(8))
+    for place in rng.permutation(len(floats)):
+        one = floats[place]
+        new = room[at : at + one.size].reshape(one.shape)
+        new[...] = one
+        new.flags.writeable = one.flags.writeable
+        found[id(one)] = new
+        at += one.size + (0 if rng.random() < 0.5 else int(rng.integers(9)))
+
+    def moved(value):
+        if isinstance(value, np.ndarray):
+            return found.get(id(value), value)
+        if isinstance(value, tuple):
+            parts = [moved(one) for one in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return value
+
+    return setting, moved(agent)
+
+
+def same_bits(one, other):
+    pairs = zip(arrays_of(one.agent._compiled.state), arrays_of(other.agent._compiled.state), strict=True)
+    return all(a.tobytes() == b.tobytes() for a, b in pairs)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda one: one.name)
+@pytest.mark.parametrize("blocked", [True, False])
+def test_decisions_do_not_depend_on_where_arrays_lie(policy, blocked):
+    rng, elsewhere = np.random.default_rng(11), np.random.default_rng(12)
+    names = ["one", "two", "three", "four", "five", "word", "other"]
+    shape = {"arms": ["x", "y", "z"]} if blocked else {"arm_features": ["price", "kind"]}
+    bandit, twin = (sb.Bandit(policy, context=names, floor=0.1, seed=1, **shape) for _ in range(2))
+    for place in range(90):
+        values = {name: float(rng.normal(3.0, 2.0)) for name in names[:5]}
+        values |= {name: f"w{rng.integers(1 + place // 6)}" for name in names[5:]}
+        own = None
+        if not blocked:
+            own = {arm: {"price": float(rng.normal()), "kind": f"k{rng.integers(3)}"} for arm in "xyz"}
+        twin.agent.change(relocated, rng=elsewhere)
+        one, other = (each.decide(values, own, event_id=f"e{place}") for each in (bandit, twin))
+        assert one.probabilities.tobytes() == other.probabilities.tobytes()
+        reward = float(rng.normal())
+        twin.agent.change(relocated, rng=elsewhere)
+        for each in (bandit, twin):
+            each.learn(f"e{place}", reward)
+        assert same_bits(bandit, twin), place
