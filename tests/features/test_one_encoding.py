@@ -120,10 +120,12 @@ def test_one_table_through_stream_bandit_log_service_and_evaluation(own, tmp_pat
     finally:
         store.close()
 
-    rows = next(Reader(log).blocks())
+    rows = next(Reader(bandit).blocks())
     shown = rows.features if own else rows.context
     wanted = expected if own else expected[:, 0, 1 : design.dim]
     assert shown.tobytes() == np.ascontiguousarray(wanted).tobytes()
+    seen = ope.targets._encoded(design, next(Reader(log).blocks()))
+    assert seen.tobytes() == np.array(encoded).tobytes()
 
 
 def test_evaluation_sees_what_the_bandit_would_see(tmp_path):
