@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import solid_bandits as sb
+from solid_bandits.estimation.estimator import make_estimator
+from solid_bandits.estimation.evidence import make_evidence
+from solid_bandits.estimation.growth import move, solve_both
 from solid_bandits.policies.state import arrays_of
 
 POLICIES = [sb.RandUCB(), sb.LinTS()]
@@ -73,3 +76,52 @@ def test_decisions_do_not_depend_on_where_arrays_lie(policy, blocked):
         for each in (bandit, twin):
             each.learn(f"e{place}", reward)
         assert same_bits(bandit, twin), place
+
+
+def placed(arrays, rng):
+    """Copies of some arrays in one piece of memory, in any order, side by side or with small gaps."""
+    room = np.full(sum(one.size for one in arrays) + 9 * len(arrays) + 8, np.nan)
+    found, at = [None] * len(arrays), int(rng.integers(8))
+    for place in rng.permutation(len(arrays)):
+        one = arrays[place]
+        found[place] = room[at : at + one.size].reshape(one.shape)
+        found[place][...] = one
+        at += one.size + (0 if rng.random() < 0.5 else int(rng.integers(9)))
+    return found
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5, 8, 9, 13, 17, 33])
+def test_evidence_moves_to_the_same_bits_wherever_arrays_lie(dim):
+    """`move` and `solve_both`, which grow and explain: their arrays are new each time, and so lie anywhere."""
+    rng = np.random.default_rng(dim)
+    shapes = {"triangle": (dim, dim), "weights": dim, "targets": dim}
+    evidence = make_evidence(dim)
+    kept = evidence._replace(
+        triangle=np.triu(rng.normal(size=(dim, dim)), 1) + np.eye(dim),
+        weights=rng.gamma(1.0, size=dim),
+        targets=rng.normal(size=dim),
+    )
+    basis = rng.normal(size=(dim, dim))
+    results = set()
+    for _ in range(40):
+        lain = placed(
+            [
+                kept.triangle,
+                kept.weights,
+                kept.targets,
+                basis,
+                *map(np.zeros, shapes.values()),
+                np.zeros(dim),
+            ],
+            rng,
+        )
+        source = kept._replace(**dict(zip(shapes, lain[:3], strict=True)))
+        target = make_evidence(dim)._replace(**dict(zip(shapes, lain[4:7], strict=True)))
+        left = move(source, lain[3], target, lain[7])
+        direction, theta = placed([np.ones(dim), np.zeros(dim)], rng)
+        solve_both(
+            make_estimator(dim, 1.0)._replace(**dict(zip(shapes, lain[:3], strict=True))), theta, direction
+        )
+        outcome = (*lain[4:7], np.array(left), theta, direction)
+        results.add(b"".join(one.tobytes() for one in outcome))
+    assert len(results) == 1
