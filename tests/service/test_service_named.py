@@ -243,6 +243,15 @@ def test_models_that_cannot_be(client, changed, words):
     assert len(client.get("/v1/models").json()["models"]) == 2
 
 
+def test_arms_over_http_have_a_limit(client):
+    features = sb.Features(["age"], ["a"])
+    check_size(features, 1000)
+    with pytest.raises(
+        ValueError, match="arms must be at most 1,000, those that were removed included, got 1,001"
+    ):
+        check_size(features, 1001)
+
+
 def test_types_are_those_of_features():
     assert get_args(schemas.Kind) == TYPES
 

@@ -9,6 +9,8 @@ from solid_bandits.features.design import MOST_GROWN
 from solid_bandits.features.spec import Features
 from solid_bandits.features.values import BOOLEAN, CATEGORY, DATE, HOUR, NUMBER, TAGS, WEEKDAY
 
+MOST_NAMED = 1_000
+"""Arms of a model that have coefficients of their own."""
 MOST_NUMBERS = 10_000_000
 """Of the triangles of a model once all categories have come, for which there is memory twice."""
 TRIED: Mapping[str | None, Sequence[Any]] = {
@@ -37,7 +39,11 @@ def kinds_of(given: Any) -> Any:
 
 
 def check_size(features: Features, arms: int) -> None:
-    """Raise an error where a model with so many arms could become too large."""
+    """Raise an error where a model with so many arms, removed ones included, could become too large."""
+    if arms > MOST_NAMED:
+        raise ValueError(
+            f"arms must be at most {MOST_NAMED:,}, those that were removed included, got {arms:,}"
+        )
     least, most = _width(features, arms, 0), _width(features, arms, features.categories)
     width = max(least, min(most, MOST_GROWN))
     numbers = width**2 * (max(arms, 1) if features.blocked else 1)

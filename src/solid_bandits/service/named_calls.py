@@ -1,5 +1,6 @@
 """The endpoints of models whose features have names: their arms, and calls in the shape of Azure Personalizer's."""
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from solid_bandits.service.errors import error_response, invalid
 from solid_bandits.service.personalizer import RankAsked, RankMade, RewardValue, as_offer, as_ranking
 from solid_bandits.service.routes import STATUS_OF, Named, as_json, errors, needs
 from solid_bandits.service.runtime import Service
-from solid_bandits.service.schemas import LONGEST_ID, ArmsChanged, ArmsNow, ModelSpec, RewardGiven
+from solid_bandits.service.schemas import LONGEST_ID, ArmsChanged, ArmsNow, RewardGiven
 
 Here = Callable[[Request, ModelRow, Callable[[], Awaitable[Response]]], Awaitable[Response]]
 """Answers a request on the node that leads its model."""
@@ -66,12 +67,12 @@ def _add_personalizer(app: FastAPI, service: Service, here: Here) -> None:
         The names of features are those that the model was made with; nested ones are named with dots, `user.age`.
         """
         row = await service.row(name)
-        spec = ModelSpec.model_validate_json(row.spec)
-        if spec.dim is not None:
+        spec = json.loads(row.spec)
+        if spec["dim"] is not None:
             raise invalid(
                 f"model {name!r} must have features with names to rank by them; it was made with dim"
             )
-        offer = as_offer(asked, bool(spec.arm_features))
+        offer = as_offer(asked, bool(spec["arm_features"]))
 
         async def work() -> Response:
             made = await service.writer.do(

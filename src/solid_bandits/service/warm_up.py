@@ -23,9 +23,8 @@ def warm_up(spec: ModelSpec) -> None:
     for offer, arms in tried:
         bandit.learn(bandit.decide(offer, arms).event_id, 0.0)
     if features is not None and features.arms is not None:
-        bandit.add_arm(
-            "/".join(features.arms)[:190] + "/new", like=features.arms[0] if features.blocked else None
-        )
+        new = next(name for name in map(str, range(len(features.arms) + 1)) if name not in features.arms)
+        bandit.add_arm(new, like=features.arms[0] if features.blocked else None)
     stats.answer(0)
 
 
