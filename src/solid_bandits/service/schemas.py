@@ -281,7 +281,7 @@ class DecisionAsked(_Asked):
 
     @model_validator(mode="after")
     def _not_too_many(self) -> "DecisionAsked":
-        count = sum(map(len, self.features or ()))
+        count = sum(map(len, () if self.features is None else self.features))  # an array, of large bodies
         if count > MOST_NUMBERS:
             raise ValueError(f"features must be at most {MOST_NUMBERS:,} numbers in all, got {count:,}")
         if self.features is not None and isinstance(self.arms, dict):
