@@ -243,8 +243,8 @@ def test_models_that_cannot_be(client, changed, words):
     assert len(client.get("/v1/models").json()["models"]) == 2
 
 
-def test_arms_over_http_have_a_limit(client):
-    features = sb.Features(["age"], ["a"])
+def test_arms_over_http_have_a_limit():
+    features = sb.Features({"age": "number"}, ["a"])
     check_size(features, 1000)
     with pytest.raises(
         ValueError, match="arms must be at most 1,000, those that were removed included, got 1,001"
