@@ -1,13 +1,18 @@
-"""Named features: the time of encoding, and decisions that change with the units of a column.
+"""Named features: what encoding, deciding and learning take, and decisions that change with the units of a column.
 
-Usage: OPENBLAS_NUM_THREADS=1 python benchmarks/features.py [--rounds 7] [--decisions 100000] [--write FILE]
+Usage: OPENBLAS_NUM_THREADS=1 python benchmarks/features.py [--part times] [--part told] [--part untold]
+    [--rounds 7] [--decisions 100000] [--write FILE]
+
+What is written is put beside what the file has of other parts.
 
 1. Encoding 20 names (10 numbers, 10 words of four values): what a decision does to check its values, take them in
    and write its features, with columns and types known. The thread's processor time; the median over rounds and the
    extremes, beside what `json.loads` takes for the same values, in turns.
-2. Two bandits of one seed on the same visitors and rewards, one column of the second multiplied by 1000 or 0.001, or
-   with 1,000 added: decisions that differ within the first 20, and afterwards. One difference may bring others. A tie
-   is a decision whose two largest probabilities are within 1e-9 of each other.
+2. Times beside each other, in the same rounds: to decide and learn from these names with `Bandit` among three arms, no
+   log kept; and with `Agent`, 26 blocks of 17 features (a matrix each time), from Python, with probabilities.
+3. Two bandits of one seed on the same visitors and rewards, one column of the second multiplied by 1000 or 0.001, or
+   with 1,000 added, with σ told and without: decisions that differ within the first 20, and afterwards. One difference
+   may bring others. A tie is a decision whose two largest probabilities are within 1e-9 of each other.
 """
 
 import argparse
@@ -23,6 +28,7 @@ from solid_bandits.features.design import Design
 
 NUMBERS = [f"n{number}" for number in range(10)]
 WORDS = [f"w{number}" for number in range(10)]
+NOISE = 0.5
 CHANGES = {"times 1000": (1000.0, 0.0), "times 0.001": (0.001, 0.0), "plus 1,000": (1.0, 1000.0)}
 
 
@@ -57,13 +63,46 @@ def encoding(rounds):
     return {name: [float(np.median(one)), min(one), max(one)] for name, one in found.items()}
 
 
-def differences(change, decisions):
-    """Count decisions that differ: among the first 20, afterwards, and how many of these are ties."""
+def playing(rounds):
+    """Microseconds of deciding and learning: from 20 names, and in blocks: median and extremes."""
+    rng = np.random.default_rng(3)
+    names = sb.Bandit(context=[*NUMBERS, *WORDS], arms=["a", "b", "c"], seed=0, log=False, window=10)
+    blocks = sb.Agent(dim=17, blocks=26, seed=0, probabilities=True)
+    given = list(rows(1_000, rng))
+    offers = np.empty((1_000, 26, 17))
+    offers[:, :, 0] = np.arange(26)
+    offers[:, :, 1:] = rng.normal(size=(1_000, 1, 16))
+    rewards = rng.normal(size=1_000)
+    found = {"decide and learn, 20 names": [], "decide and learn, 26 blocks of 16": []}
+    for turn in range(rounds + 1):
+        began = time.thread_time_ns()
+        for values, reward in zip(given, rewards, strict=True):
+            names.learn(names.decide(values).event_id, reward)
+        middle = time.thread_time_ns()
+        for offer, reward in zip(offers, rewards, strict=True):
+            blocks.learn(blocks.decide(offer), reward)
+        ended = time.thread_time_ns()
+        if turn:  # the first compiles, and adds the columns
+            for one, took in zip(found.values(), (middle - began, ended - middle), strict=True):
+                one.append(took / 1e3 / 1_000)
+    return {name: [float(np.median(one)), min(one), max(one)] for name, one in found.items()}
+
+
+def differences(change, decisions, noise_std):
+    """Decisions that differ: among the first 20, afterwards, and how many of these are ties."""
     factor, offset = change
     rng = np.random.default_rng(1)
     arms = ["climate", "football", "science"]
     pair = [
-        sb.Bandit(arms=arms, context=["age", "income", "device"], seed=2, floor=0.05, log=False)
+        sb.Bandit(
+            arms=arms,
+            context=["age", "income", "device"],
+            noise_std=noise_std,
+            seed=2,
+            floor=0.05,
+            log=False,
+            window=100,
+        )
         for _ in range(2)
     ]
     theta = rng.normal(size=(3, 3))
@@ -71,7 +110,7 @@ def differences(change, decisions):
     for step in range(decisions):
         age, income = float(rng.normal(40.0, 12.0)), float(np.exp(rng.normal(8.0, 0.5)))
         device = ["ios", "tv"][rng.integers(2)]
-        noise = rng.normal(0.0, 0.5, size=3)
+        noise = rng.normal(0.0, NOISE, size=3)
         seen = []
         for bandit, told in zip(pair, (age, factor * age + offset), strict=True):
             decision = bandit.decide({"age": told, "income": income, "device": device})
@@ -88,17 +127,32 @@ def differences(change, decisions):
 def main():
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=["times", "told", "untold"], action="append", help="default: all")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--decisions", type=int, default=100_000)
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
-    found = {"machine": platform.processor() or platform.machine(), "encoding, µs": encoding(given.rounds)}
-    print(json.dumps(found), flush=True)
-    for name, change in CHANGES.items():
-        found[name] = differences(change, given.decisions)
-        print(name, json.dumps(found[name]), flush=True)
+    parts = given.part or ["times", "told", "untold"]
+    found = {}
+    if given.write is not None and given.write.is_file():
+        found = json.loads(given.write.read_text(encoding="utf-8"))
+
+    def note(name, what):
+        found[name] = what
+        print(name, json.dumps(what), flush=True)
         if given.write is not None:
-            given.write.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            given.write.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    if "times" in parts:
+        note("machine", platform.processor() or platform.machine())
+        note("encoding, µs", encoding(given.rounds))
+        note("playing, µs", playing(given.rounds))
+    for part, noise_std in (("told", NOISE), ("untold", None)):
+        for name, change in CHANGES.items() if part in parts else ():
+            note(
+                name if part == "untold" else f"{name}, σ told",
+                differences(change, given.decisions, noise_std),
+            )
 
 
 if __name__ == "__main__":

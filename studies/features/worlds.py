@@ -1,7 +1,8 @@
 # ruff: noqa: RUF012 (what a world has does not change)
 """Regret of named features beside features made by hand, and beside raw ones, on three worlds of mixed columns.
 
-Usage: OPENBLAS_NUM_THREADS=1 python studies/features/worlds.py [--runs 100] [--steps 2000] [--write FILE]
+Usage: OPENBLAS_NUM_THREADS=1 python studies/features/worlds.py [--runs 100] [--first 0] [--steps 2000]
+    [--world shop] [--write FILE]
 
 The plan is in plan.md.
 """
@@ -153,12 +154,15 @@ def main():
     """Play, print a table, and write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first run")
+    parser.add_argument("--world", choices=list(WORLDS), action="append", help="default: all")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
     found = {}
-    for name, world in WORLDS.items():
-        regrets = np.array([play(world, seed, given.steps) for seed in range(given.runs)])
+    for name in given.world or WORLDS:
+        seeds = range(given.first, given.first + given.runs)
+        regrets = np.array([play(WORLDS[name], seed, given.steps) for seed in seeds])
         value, low, high = ratio(regrets[:, 0], regrets[:, 1])
         beside_raw = ratio(regrets[:, 0], regrets[:, 2])
         found[name] = {

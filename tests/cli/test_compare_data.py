@@ -173,3 +173,43 @@ def test_columns_of_very_different_spread_are_named_in_one_line(monkeypatch, cap
     assert "'income' by up to 105,000, and in 'x' by up to 1.00, in 'intercept' by up to 1.00." in line
     assert (tmp_path / "out" / "results.parquet").exists()
     assert warnings.showwarning is not cli._show_warning
+
+
+def test_columns_of_values_are_named(monkeypatch, capsys, folder):
+    """Words are played as `sb.Features` makes features of them; a type may be told."""
+    asked = [
+        "--reward",
+        "gain_{arm}",
+        "--named",
+        "x:number",
+        "--named",
+        "kind",
+        "--policy",
+        "greedy",
+        "--runs",
+        2,
+    ]
+    status, printed, complained = run(
+        monkeypatch, capsys, "compare", "data.csv", *asked, "--out", folder / "out", "--jobs", 1
+    )
+    assert status == 0, complained
+    assert "FileStream(40 rounds, arms=2, dim=8)" in printed + complained
+    status, _, complained = run(
+        monkeypatch, capsys, "compare", "data.csv", *asked, "--context", "x", "--out", folder / "other"
+    )
+    assert status != 0
+    assert "context must be left out where named is given" in " ".join(complained.replace("│", " ").split())
+    status, _, complained = run(
+        monkeypatch,
+        capsys,
+        "compare",
+        "data.csv",
+        "--reward",
+        "gain_{arm}",
+        "--named",
+        "x:size",
+        "--out",
+        folder / "o",
+    )
+    assert status != 0
+    assert "type of 'x' in context must be one of" in " ".join(complained.replace("│", " ").split())

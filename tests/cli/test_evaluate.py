@@ -210,3 +210,20 @@ def test_the_opening_fits_a_phone(shop, tmp_path):
         assert page.locator("figure.differences svg").bounding_box()["y"] < 600  # seen without scrolling
         assert page.evaluate("document.documentElement.scrollHeight") < 3000  # details are folded
         assert page.locator("table").first.is_hidden()
+
+
+def test_would_a_name_have_helped(monkeypatch, capsys, tmp_path):
+    rng = np.random.default_rng(4)
+    made = sb.Bandit(arms=["x", "y"], context=["age"], floor=1.0, seed=1)
+    for _ in range(200):
+        age = float(rng.normal(40, 9))
+        choice = made.decide({"age": age})
+        made.learn(choice.event_id, float((choice.arm == "x") == (age > 40)))
+    sb.logs.write(made.log(), tmp_path / "log.parquet")
+    asked = ["evaluate", tmp_path / "log.parquet", "--policy", "greedy"]
+    status, out, _ = run(monkeypatch, capsys, *asked, "--without", "age")
+    assert status == 0
+    assert "Greedy without age" in out
+    status, _, complained = run(monkeypatch, capsys, *asked, "--without", "size")
+    assert status != 0
+    assert "must be a name that the log has, got 'size'" in " ".join(complained.replace("│", " ").split())

@@ -422,8 +422,8 @@ def test_refusals_are_not_repeated(status, content, kind, words):
             "arguments must be text and finite numbers",
         ),
         (
-            lambda client: client.decide_many("news", [{"arms": [1]}]),
-            "offer 0: offers must be tables with features",
+            lambda client: client.decide_many("news", [{"rows": TWO}]),
+            "offer 0: offers must be tables with context or features",
         ),
         (lambda client: client.learn("news", "a", float("nan")), "reward must be"),
         (lambda client: client.learn("news", 3, 1.0), "event_id must be text, got 3"),

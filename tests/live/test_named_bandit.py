@@ -94,11 +94,12 @@ def test_why_sums_to_the_estimate_and_to_the_squared_width(form):
     assert str(why).count("\n") == len(why.parts)
 
 
+@pytest.mark.parametrize("noise_std", [None, 0.3])
 @pytest.mark.parametrize(("factor", "offset"), [(1000.0, 0.0), (0.001, 0.0), (1.0, 1000.0)])
-def test_units_and_offsets_of_a_column_change_no_decision(factor, offset):
+def test_units_and_offsets_of_a_column_change_no_decision(factor, offset, noise_std):
     """From the first row on: seeds are fixed, and no two arms come within rounding of each other here."""
     rng = np.random.default_rng(6)
-    pair = [news(seed=3), news(seed=3)]
+    pair = [news(seed=3, noise_std=noise_std) for _ in range(2)]
     for _ in range(400):
         values = somebody(rng)
         other = {**values, "age": factor * values["age"] + offset}

@@ -62,7 +62,7 @@ def test_a_long_list_of_wrong_things_is_a_short_list_of_errors(kind, body):
         ("models", SPEC | {"parameters": {"ridge": [1]}},
          "parameters.ridge must be true or false or a whole number or a number or text, got [1]"),
         ("models", SPEC | {"colour": 1}, "colour is not an argument here; leave it out"),
-        ("models", {"name": "x"}, "dim must be given"),
+        ("models", {"name": "x"}, "dim must be given, or context and arms: names of features"),
         ("models", [1], "the body must be a JSON object, got [1]"),
         ("models/news/decisions", {}, "features must be given"),
         ("models/news/decisions", {"features": []}, "features must be a list of at least 1, got 0"),

@@ -45,7 +45,15 @@ def evaluate(
         ),
     ] = None,
     context: Annotated[
-        list[str] | None, typer.Option(help="A numeric column that all arms share; repeat for several.")
+        list[str] | None,
+        typer.Option(help="A column that all arms share, numbers or words; repeat for several."),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Would this name have helped? Policies that learn are evaluated once more without it; repeat for "
+            "several names that are left out together."
+        ),
     ] = None,
     where: Annotated[
         list[str] | None,
@@ -106,6 +114,7 @@ def evaluate(
             columns=columns or None,
             context=context or (),
             missing_reward=missing_reward,
+            without=without or (),
         )
         shared: dict[str, Any] = {"logger": logger, "reward_range": reward_range, "confidence": confidence}
         evaluations = evaluate_policies(reader, policies, estimator, bootstrap=bootstrap, **shared)

@@ -56,6 +56,11 @@ _COLUMNS: dict[str, tuple[Any, str]] = {
     "arm": (str, "column of the arms' names, with --round"),
     "feature": (list[str], "column of each arm, or template; repeat for several"),
     "context": (list[str], "column of the round; repeat for several"),
+    "named": (
+        list[str],
+        "column of the round with values (numbers, words, dates) that are made features of, as for live decisions; "
+        "NAME, or NAME:TYPE; repeat for several",
+    ),
     "available": (str, "column, or template, of which arms are available"),
     "event_id": (str, "column of the rounds' names, for --record"),
     "noise_std": (float, "reward noise (default: found by a fit)"),
@@ -79,6 +84,8 @@ def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(**given: Any) -> None:
         columns = {name: given.pop(name) for name in _COLUMNS}
         columns["features"] = columns.pop("feature")
+        named = [one.partition(":") for one in columns["named"] or ()]
+        columns["named"] = {name: kind or None for name, _, kind in named} or None
         command(columns={name: value for name, value in columns.items() if value not in (None, [])}, **given)
 
     parameters = [*(one for one in own if one.name != "columns"), *options]

@@ -5,6 +5,7 @@ import json
 import random
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -156,6 +157,11 @@ def learn_many(
     return _rewards(model, [_given(*pair) for pair in pairs], read)
 
 
+def change_arms(model: str, change: Plain) -> Call[Any]:
+    """Add or remove an arm; the arms that are there then."""
+    return plain("POST", model_path(model, "arms"), change, "arms")
+
+
 def plain(method: str, path: str, body: Plain | None = None, field: str | None = None) -> Call[Any]:
     """A call whose answer is JSON, as it is, or one of its fields."""
 
@@ -226,18 +232,39 @@ def seconds_asked(header: str | None) -> float:
 
 
 def _asked(offer: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(offer, Mapping) or "features" not in offer or not set(offer) <= set(OFFER):
+    known = ("context", *OFFER)
+    if not isinstance(offer, Mapping) or not set(offer) <= set(known):
         raise ValueError(
-            f"offers must be tables with features and, where wanted, {', '.join(OFFER[1:])}, "
+            f"offers must be tables with context or features and, where wanted, {', '.join(OFFER[1:])}, "
             f"got {checks.short(offer)}"
         )
-    found = {name: offer[name] for name in OFFER if offer.get(name) is not None}
-    found["features"] = checks.array("features", offer["features"], "arms", "dim").tolist()
+    found = {name: offer[name] for name in known if offer.get(name) is not None}
+    if "features" in found:
+        found["features"] = checks.array("features", found["features"], "arms", "dim").tolist()
+    if "context" in found:
+        found["context"] = _values("context", found["context"])
     for name in ("arms", "available"):
-        if name in found:
+        if isinstance(found.get(name), Mapping):
+            found[name] = {arm: _values(f"arms[{arm!r}]", own) for arm, own in found[name].items()}
+        elif name in found:
             found[name] = np.asarray(found[name], dtype=object).tolist()
     found.setdefault("event_id", uuid.uuid4().hex)  # made here, so that a repeated call is the same decision
     return found
+
+
+def _values(name: str, values: Any) -> dict[str, Any]:
+    """Values by names as JSON can say them; the service says what they must be."""
+    if not isinstance(values, Mapping):
+        raise ValueError(f"{name} must be a table of values by their names, got {checks.short(values)}")
+    return {one: _plain(value) for one, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _given(event_id: Any, reward: Any) -> Plain:

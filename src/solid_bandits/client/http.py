@@ -117,8 +117,8 @@ class Client:
     def decide(
         self,
         model: str,
-        features: ArrayLike,
-        arms: Sequence[Arm] | None = None,
+        context: Mapping[str, Any] | ArrayLike | None = None,
+        arms: Sequence[Arm] | Mapping[str, Mapping[str, Any]] | None = None,
         event_id: str | None = None,
         *,
         subject: str | None = None,
@@ -128,19 +128,23 @@ class Client:
 
         Args:
             model: its name.
-            features: of the arms on offer, shape (arms, dim).
-            arms: their names, text or whole numbers; None is 0, 1, ...
+            context: values by names, such as `{"age": 34}`; or, of a model with `dim`, the features of the arms on
+                offer, shape (arms, dim).
+            arms: names of those on offer; None is all, or 0, 1, ... for the rows of a matrix. Where arms bring
+                features, a table of their values: `{"tea": {"price": 3.0}}`.
             event_id: of this decision; None makes one. If it is known, the decision of then is returned.
             subject: whom the decision is about, so that a person's events can be found and deleted.
             available: which of the arms may be chosen; None is all.
         """
-        offer = {"features": features, "arms": arms, "event_id": event_id}
+        named = context is None or isinstance(context, Mapping)
+        offer = {"context" if named else "features": context, "arms": arms, "event_id": event_id}
         return self._play(calls.decide(model, offer | {"subject": subject, "available": available}))
 
     def decide_many(self, model: str, offers: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """Decide many offers, in this order, in one call or, of more than 1,000 or 3 MiB, in several.
 
-        Each is a table with `features` and, where wanted, `arms`, `event_id`, `subject` and `available`.
+        Each is a table with `context` (or `features`, a matrix) and, where wanted, `arms`, `event_id`, `subject` and
+        `available`.
         """
         return self._play_all(calls.decide_many(model, offers))
 
@@ -161,9 +165,23 @@ class Client:
         """
         return self._play_all(calls.learn_many(model, rewards))
 
-    def create(self, /, name: str, *, dim: int, **settings: Any) -> Plain:
-        """Make a model: `policy` by name, `floor`, `default_reward`, `wait` and more (docs/service.md)."""
-        return self._play(calls.plain("POST", "/v1/models", {"name": name, "dim": dim, **settings}))
+    def create(self, /, name: str, **settings: Any) -> Plain:
+        """Make a model: `context` and `arms` or `arm_features`, or `dim`; `policy` by name, `floor`, `default_reward`,
+        `wait` and more (docs/service.md).
+        """
+        return self._play(calls.plain("POST", "/v1/models", {"name": name, **settings}))
+
+    def arms(self, model: str) -> list[str]:
+        """The arms that are there, of a model with named ones."""
+        return self._play(calls.plain("GET", calls.model_path(model, "arms"), field="arms"))
+
+    def add_arm(self, model: str, arm: str, like: str | None = None) -> list[str]:
+        """Add an arm by name, which knows what `like` knows, or starts from the prior; returns the arms then."""
+        return self._play(calls.change_arms(model, {"add": arm, "like": like}))
+
+    def remove_arm(self, model: str, arm: str) -> list[str]:
+        """Take an arm off all offers to come; returns the arms then. Its estimate is kept for its return."""
+        return self._play(calls.change_arms(model, {"remove": arm}))
 
     def models(self) -> list[Plain]:
         """All models."""
@@ -264,6 +282,9 @@ class AsyncClient:
     learn = _awaited(Client.learn)
     learn_many = _awaited(Client.learn_many)
     create = _awaited(Client.create)
+    arms = _awaited(Client.arms)
+    add_arm = _awaited(Client.add_arm)
+    remove_arm = _awaited(Client.remove_arm)
     models = _awaited(Client.models)
     stats = _awaited(Client.stats)
     evaluate = _awaited(Client.evaluate)

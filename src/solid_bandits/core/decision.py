@@ -75,6 +75,8 @@ class Decision:
     """Of the outcome, in microseconds since 1970."""
     named: Any = None
     """The values that the caller named, where features follow from them: `sb.Bandit(context=...)`."""
+    expected: Floats | None = None
+    """What was expected of the arms on offer when the reward came, before it was learnt, where somebody asks for it."""
     _explained: Any = None
     """What explains it: a function of the decision."""
     batch: tuple[int, int] | None = None

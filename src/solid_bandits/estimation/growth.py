@@ -125,7 +125,8 @@ def change_basis(regression: Any, basis: Floats) -> Kept:
         bare.ridge[()] = bare.start[()] = 0.0
         estimator.weights[...] = 0.0
         return _with(kept, estimator, bare)
-    size = sum(float(weights @ (triangle**2).sum(axis=1)) for triangle, weights, *_ in each_block(bare))
+    # Not a product by BLAS, whose rounding nobody promises to be the same wherever arrays lie.
+    size = sum(float((weights[:, None] * triangle**2).sum()) for triangle, weights, *_ in each_block(bare))
     scale = max(size / mass, LEAST_SCALE) if size > 0.0 else 1.0
     ridge = params.search.start * scale if searched else params.ridge
     if params.relative:

@@ -16,6 +16,8 @@ Factor = tuple[int, int]
 """Side, 0 for the context and 1 for an arm's own features, and column."""
 Term = tuple[Factor, ...]
 """A feature before it is given to arms: the product of so many columns. None is the constant 1."""
+OVERHEAD = 300
+"""Bytes of a table of values besides the values, about."""
 MOST_GROWN = 2_000
 """Features beyond which no category gets a column of its own."""
 
@@ -38,6 +40,15 @@ class Named(NamedTuple):
     raw: list[float] | None = None
     """The columns of the context, where all of them were there when it was checked."""
     own_raw: tuple[list[float] | None, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory that it takes besides the arms' names, about."""
+        rows = (self.context, *(self.own or ()))
+        numbers = sum(len(raw) for raw in (self.raw, *(self.own_raw or ())) if raw is not None)
+        return (
+            OVERHEAD * len(rows) + sum(_size(value) for row in rows for value in row.values()) + 32 * numbers
+        )
 
 
 class Change(NamedTuple):
@@ -382,6 +393,13 @@ def _expanded(term: Term, moves: tuple[Moves, Moves]) -> dict[Term, float]:
                     after[gone] = after.get(gone, 0.0) - weight * move.shift
         found = after
     return found
+
+
+def _size(value: Any) -> int:
+    """Bytes of memory of a value and its place under a name, about."""
+    if isinstance(value, list):
+        return 100 + sum(_size(one) for one in value)
+    return 100 + (len(value) if isinstance(value, str) else 0)
 
 
 def checked_name(arm: Any) -> bool:

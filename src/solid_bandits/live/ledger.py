@@ -71,6 +71,8 @@ class Offer(NamedTuple):
     subject: str | None
     said: Mapping[str, str]
     named: Named | None = None
+    every: bool = False
+    """Whether the arms are all that are there: an id that is asked again may have been decided among others then."""
 
 
 class Ledger:
@@ -166,7 +168,7 @@ class Ledger:
         if said:
             words = {name: checked_id(value, name) for name, value in said.items() if value is not None}
         checked = None if event_id is None else checked_id(event_id)
-        return Offer(rows, names, checked, subject, words, told)
+        return Offer(rows, names, checked, subject, words, told, told is not None and arms is None)
 
     def _matrix(
         self, features: ArrayLike, arms: Sequence[Arm] | None, available: ArrayLike | None
@@ -370,6 +372,8 @@ class Ledger:
         self._changing = True
         if reward is not None:
             if self.design is not None:  # in the coordinates that are in force now
+                if self.beside is not None:
+                    decision.expected = self.agent.predict(self.design.encode(decision.named))[0]
                 decision.features = self.design.encode(named.chosen_of(decision.named, decision.place))[0]
             self.agent.learn(decision, reward)
             self._learned += 1
@@ -380,12 +384,17 @@ class Ledger:
         self._remembered.close(decision)
         if self.beside is not None:
             self.beside.take(decision)
+            decision.expected = None
         self._history.closed(decision)
 
 
 def check_same(offer: Offer, arms: Sequence[Arm] | None) -> None:
     """Raise a ConflictError unless the arms are those that the id was used for; a log has text alone."""
-    if arms is not offer.arms and [str(arm) for arm in arms or ()] != [str(arm) for arm in offer.arms]:
+    if (
+        arms is not offer.arms
+        and not offer.every
+        and [str(arm) for arm in arms or ()] != [str(arm) for arm in offer.arms]
+    ):
         raise ConflictError(
             f"event_id {offer.event_id!r} was decided among other arms, {short(tuple(arms or ()))}, got "
             f"{short(offer.arms)}"

@@ -40,7 +40,7 @@ COUNTED = (
     (ADOPTED, "adopted decision"),
     (REWARD, "reward"),
     (EXPIRY, "expired decision"),
-    (ARMS, "change of arms"),
+    (ARMS, "arm change"),
     ("snapshot", "snapshot"),
 )
 logger = logging.getLogger("solid_bandits.live")
@@ -131,7 +131,7 @@ def _decisions_of(plain: Plain, source: Source) -> tuple[dict[str, Decision], di
         size = size_of(one)
         total += size
         if most is not None and total > most:
-            one.arms = one.probabilities = one.features = one.offered = None
+            one.arms = one.probabilities = one.features = one.offered = one.named = None
             left[one.event_id] = size
         found[one.event_id] = one
     return found, left

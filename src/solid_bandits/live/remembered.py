@@ -23,7 +23,8 @@ def size_of(decision: Decision) -> int:
 def size_without_names(decision: Decision) -> int:
     """Return the bytes of memory that a decision takes besides its arms' names, about."""
     arrays = (decision.offered, decision._kept, decision._features, decision._probabilities)
-    return RECORD + sum([8 * one.size for one in arrays if one is not None])
+    size = RECORD + sum([8 * one.size for one in arrays if one is not None])
+    return size if decision.named is None else size + decision.named.size
 
 
 def size_of_names(arms: Sequence[Arm] | None) -> int:
@@ -128,7 +129,7 @@ class Remembered:
                 size = self._sizes[one.event_id]
                 self._release(one)
                 self._left[one.event_id] = size
-                one.arms = one.probabilities = one.features = one.offered = None
+                one.arms = one.probabilities = one.features = one.offered = one.named = None
             else:
                 self.drop(one)
         for queue, most_kept in ((self._order, len(self._all)), (self._whole, len(self._sizes))):
@@ -155,7 +156,7 @@ class Remembered:
                 continue
             if known.arms is None:
                 known.arms, known.probabilities = one.arms, one.probabilities
-                known.features, known.offered = one.features, one.offered
+                known.features, known.offered, known.named = one.features, one.offered, one.named
                 self._left.pop(event_id, None)
                 self._hold(known)
             found[event_id] = known

@@ -7,7 +7,6 @@ reward has come, there is no label. Data that dsjson has no place for are stored
 
 import json
 import os
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,16 @@ from solid_bandits._internal.files import first_line, path_of, write_whole
 from solid_bandits.core.decision import SAID
 from solid_bandits.core.ids_and_times import microseconds
 from solid_bandits.core.setting import LARGEST_FEATURE, LARGEST_REWARD
+from solid_bandits.features.nested import flat, merged
 from solid_bandits.logs.named import as_text
 from solid_bandits.logs.schema import COLUMNS, SAME, SLACK, check_log, empty
 
 OURS = "x"
 """Namespace of features that are numbers without names."""
 CONTEXT, OWN = "context", "features"
-"""Namespaces of named values, of the context and of an arm."""
+"""The namespaces of named values, of the context and of an arm."""
+SHARED, ACTION, IDENTITY = "FromUrl", "j", "i"
+"""Namespaces of Azure Personalizer: what its callers said of the context and of an action, and what it adds itself."""
 KEPT = {"sequence": int, "explored": bool, "defaulted": bool, "reward_sequence": int, "policy": str}
 KEPT |= dict.fromkeys(SAID, str)
 """Fields that dsjson has no place for, with their types."""
@@ -98,7 +100,8 @@ def _text(time: datetime | None) -> str | None:
 def read_dsjson(path: str | os.PathLike[str]) -> pl.DataFrame:
     """Return a log from dsjson. Features keep their names; names of nested ones are joined by dots (`user.age`).
 
-    Features that actions share become the context; `sb.logs.with_features` makes features of named values.
+    Logs of Azure Personalizer have the names that its callers used. What actions share is the context;
+    `sb.logs.with_features` makes features of named values.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -150,7 +153,10 @@ def _row(line: dict[str, Any]) -> dict[str, Any]:
         raise ArgumentError("_tag", f"must be distinct, got {short(arms)}")
     chosen, probabilities, probability = _played(line, len(arms))
     shared = {key: value for key, value in context.items() if key != "_multi"}
-    own = [{key: value for key, value in one.items() if key != "_tag"} for one in actions]
+    own = [
+        {key: value for key, value in one.items() if key != "_tag" and not _is_identity(key, value)}
+        for one in actions
+    ]
     numbers = [_numbers(one.get(OURS)) for one in own]
     features = None
     if None not in numbers and len({len(one or ()) for one in numbers}) == 1:
@@ -239,17 +245,30 @@ def _played(line: dict[str, Any], count: int) -> tuple[int, list[float] | None, 
 
 
 def _named_values(values: dict[str, Any], ours: str) -> dict[str, Any]:
-    """Return names and values as `write_dsjson` wrote them in this namespace; flatten them if they have another
-    form.
+    """Names and values: as `write_dsjson` writes them in a namespace of this name alone, or else nested.
+
+    Those of Personalizer's own namespaces are as its callers named them, so that a log has the names of the calls.
     """
     inner = values.get(ours)
     if set(values) == {ours} and isinstance(inner, dict):
-        flat = [one for one in inner.values() if not isinstance(one, dict)]
-        if len(flat) == len(inner) and all(
-            isinstance(one, str) for each in flat if isinstance(each, list) for one in each
+        shallow = [one for one in inner.values() if not isinstance(one, dict)]
+        if len(shallow) == len(inner) and all(
+            isinstance(one, str) for each in shallow if isinstance(each, list) for one in each
         ):
             return inner
-    return dict(_flat(values, ""))
+    found: dict[str, Any] = {}
+    for name, inner in values.items():
+        objects = isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner)
+        if name in (SHARED, ACTION) and objects:
+            found |= merged(inner)
+        else:
+            found |= dict(flat({name: inner}))
+    return found
+
+
+def _is_identity(name: str, value: Any) -> bool:
+    """Whether this is what Personalizer adds to each action."""
+    return name == IDENTITY and isinstance(value, dict) and set(value) == {"constant", "id"}
 
 
 def _numbers(values: Any) -> list[float] | None:
@@ -261,27 +280,6 @@ def _numbers(values: Any) -> list[float] | None:
     ):
         return None
     return [float(one) for one in values.values()]
-
-
-def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield names and values of nested features; names that begin with an underscore are not features."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if not key.startswith("_"):
-                yield from _flat(inner, f"{path}.{key}" if path else key)
-    elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        yield path, value
-    elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            yield from _flat(inner, f"{path}.{place}" if path else str(place))
-    elif isinstance(value, bool | str):
-        yield path, value
-    elif isinstance(value, int | float):
-        if not -LARGEST_FEATURE <= value <= LARGEST_FEATURE:
-            raise ArgumentError(
-                f"feature {path}", f"must be finite, at most {LARGEST_FEATURE:g} in size, got {short(value)}"
-            )
-        yield path, value
 
 
 def _parsed(text: Any) -> datetime | None:

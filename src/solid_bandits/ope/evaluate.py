@@ -148,7 +148,7 @@ def evaluate(  # type: ignore[misc]  # settings of the overloads are those below
         threshold: τ of switch-dr; None is tuned.
         strength: λ of dros; None is tuned.
         columns: name in a log -> name in the table, for tables from elsewhere (`sb.logs.from_table`).
-        context: numeric columns that all arms share, for tables from elsewhere.
+        context: columns that all arms share, for tables from elsewhere (`sb.logs.from_table`).
         seed: of the bootstrap.
 
     Raises:

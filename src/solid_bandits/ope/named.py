@@ -6,15 +6,16 @@ from typing import Any
 
 import polars as pl
 
-from solid_bandits import logs
 from solid_bandits._internal.checks import ArgumentError
 from solid_bandits.core.agent import Agent
 from solid_bandits.core.agent_file import BANDIT_FILE
+from solid_bandits.features.spec import Features
 from solid_bandits.live.bandit import Bandit
 from solid_bandits.live.tables import is_store, read_log
 from solid_bandits.logs.files import DSJSON
+from solid_bandits.logs.named import declared, named_rows
 from solid_bandits.ope.evaluate import Evaluation, evaluate
-from solid_bandits.ope.fitted import fit
+from solid_bandits.ope.fitted import Learner, fit
 from solid_bandits.ope.rows import Reader, read_table
 from solid_bandits.ope.targets import Target, as_target, frozen
 from solid_bandits.policies.contract import DecisionPolicy
@@ -36,6 +37,7 @@ def asked_words(
     columns: Mapping[str, str] | None = None,
     context: Sequence[str] = (),
     missing_reward: float | None = None,
+    without: Sequence[str] = (),
 ) -> tuple[Reader, dict[str, Any]]:
     """Return the log and the policies that words stand for, by their labels.
 
@@ -49,12 +51,13 @@ def asked_words(
         columns: as for `evaluate`.
         context: as for `evaluate`.
         missing_reward: as for `evaluate`.
+        without: names of a log with named values; policies that learn are evaluated once more without them.
     """
     named = [word.removeprefix("column:") for word in words if files and word.startswith("column:")]
     if where or named:
         log = _filtered(_opened(log), where)
     targets: dict[str, Any] = {}
-    learners: dict[str, DecisionPolicy] = {}
+    learners: dict[str, Learner] = {}
     for word in dict.fromkeys(words):
         kind, _, name = word.partition(":")
         if word == "uniform" or (kind == "always" and name):
@@ -67,19 +70,40 @@ def asked_words(
             for label, policy in by_name([word], "random", 2).items():
                 if not isinstance(policy, DecisionPolicy):
                     raise ArgumentError("policy", f"must be one that decides from features, got {word!r}")
-                learners[label] = policy
+                learners[label] = Learner(policy)
     if learners and named:
         raise ArgumentError(
             "policy", "must not mix columns of probabilities with policies that learn from the log"
         )
     reader = Reader(log, columns, context, missing_reward)
     if learners:
-        table = reader.table()
-        if table["features"].null_count() and not table["context"].null_count():
-            reader = Reader(logs.with_features(table), missing_reward=missing_reward)
+        if without:
+            learners |= {
+                f"{label} without {', '.join(without)}": Learner(one.policy, _left(reader, without))
+                for label, one in learners.items()
+            }
         agents, reader = fit(reader, learners)
-        targets |= {f"{label}, of the first half": frozen(agent) for label, agent in agents.items()}
+        targets |= {f"{label}, of the first half": agent for label, agent in agents.items()}
     return reader, targets
+
+
+def _left(reader: Reader, without: Sequence[str]) -> Features:
+    """The features that a log declares, without some names."""
+    every = declared(named_rows(reader.table())) if reader.named else None
+    known = [] if every is None else [*every.context, *every.arm_features]
+    for name in without:
+        if name not in known:
+            names = ", ".join(known) or "none"
+            raise ArgumentError(
+                "without", f"must be a name that the log has, got {name!r}; there are {names}"
+            )
+    assert every is not None  # one name is known
+    context, own = (
+        [one for one in side if one not in without] for side in (every.context, every.arm_features)
+    )
+    if not own and every.arms is None:
+        raise ArgumentError("without", "must leave a name of the arms' features")
+    return Features(context, every.arms, own)
 
 
 def _opened(path: Path) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from solid_bandits._internal.checks import ArgumentError
 from solid_bandits._internal.files import first_line
 from solid_bandits._internal.types import Bools, Floats, Ints
 from solid_bandits.features.design import Design
+from solid_bandits.features.spec import Features
 from solid_bandits.live.tables import is_store, read_log
 from solid_bandits.logs.files import DSJSON, GROUP
 from solid_bandits.logs.foreign import from_table
@@ -111,11 +112,20 @@ class Reader:
             self._table = from_table(source, columns, context)
         if self._table is not None:
             self._sort(self._table)
-        self._design = self._named_design()
+        design = getattr(source, "design", None)
+        self._design = self._named_design(None if design is None else design.features)
         """Of a log that has names instead of features, in the coordinates after its last row."""
 
-    def _named_design(self) -> Design | None:
-        """Return the design of a log whose first row has names and no features; None of any other."""
+    @property
+    def named(self) -> bool:
+        """Whether the log has named values instead of features."""
+        return self._design is not None
+
+    def _named_design(self, told: Features | None) -> Design | None:
+        """Return the design of a log whose first row has names and no features; None of any other.
+
+        Types and interactions are those of the bandit whose log it is, where one was given; a log has values alone.
+        """
         if not self.height:
             return None
         lazy = pl.scan_parquet(self._path) if self._table is None else self._table.lazy()  # type: ignore[arg-type]
@@ -130,7 +140,11 @@ class Reader:
                     raise ArgumentError("log", "must have a context in every row, or in none")
                 yield from named_rows(part, start)
 
-        return taken(rows(), declared(rows()))
+        features = declared(rows())
+        if told is not None:
+            arms = None if told.arms is None else features.arms
+            features = Features(told.context, arms, told.arm_features, told.interactions, told.categories)
+        return taken(rows(), features)
 
     def _sort(self, table: pl.DataFrame) -> None:
         self.height = table.height
@@ -174,7 +188,7 @@ class Reader:
     def part(self, start: int, length: int, missing_reward: float | None = None) -> "Reader":
         """A reader of some of the rows, which are not checked again; they are numbered from 0."""
         found = copy.copy(self)
-        found._table, found._numbers, found._codes = self.table().slice(start, BLOCK), None, {}
+        found._table, found._numbers, found._codes = self.table().slice(start, length), None, {}
         found.height, found.left_out, found.missing_reward = found._table.height, 0, missing_reward
         return found
 
@@ -229,9 +243,10 @@ class Reader:
         context: Floats | None = None
         named = None
         described = _described(table["features"])
-        if self._design is not None:
+        if self._design is not None or not table["context"].null_count():
             named = list(named_rows(table))
-            rows = [self._design.encode(told(self._design, row)) for row in named]
+        if self._design is not None:
+            rows = [self._design.encode(told(self._design, row)) for row in named or ()]
             if self._design.blocked:  # models have a constant of their own
                 context = np.array([one[0, 2:] for one in rows])
             else:

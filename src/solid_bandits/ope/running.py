@@ -78,11 +78,13 @@ class Running:
     """The values so far.
 
     Args:
-        dim: d, the number of features of an arm.
+        dim: d, the number of features of an arm; None where rows bring what was expected of each arm (q above), as a
+            bandit with named features says it: Greedy is then its arm of the largest expectation.
     """
 
-    def __init__(self, dim: int) -> None:
-        width = checks.integer("dim", dim, least=1) + 1
+    def __init__(self, dim: int | None) -> None:
+        self._given = dim is None
+        width = 1 if dim is None else checks.integer("dim", dim, least=1) + 1
         self._triangle = np.eye(width)[None]
         self._weights = np.full((1, width), RIDGE)
         self._goals = np.zeros((1, width))
@@ -142,20 +144,25 @@ class Running:
     def add(
         self, features: list[Floats], probabilities: list[Floats], places: list[int], rewards: list[float]
     ) -> None:
-        """Take in rows: features (arms, dim) and probabilities (arms,) of the offer, the chosen place, the reward."""
+        """Take in rows: features (arms, dim) and probabilities (arms,) of the offer, the chosen place, the reward.
+
+        Expectations, shape (arms,), stand where features do where rows bring them.
+        """
         if not rewards:
             return
         counts = np.array([len(one) for one in probabilities])
         shape = (len(counts), int(counts.max()))
-        described = np.zeros((*shape, self._weights.shape[1] - 1))
+        described = np.zeros(shape if self._given else (*shape, self._weights.shape[1] - 1))
         given = np.zeros(shape)
         for row, (offer, chances) in enumerate(zip(features, probabilities, strict=True)):
             described[row, : counts[row]] = offer
             given[row, : counts[row]] = chances
         place, reward = np.array(places), np.array(rewards, dtype=np.float64)
-        expected, codes = np.zeros(shape), np.zeros(shape, dtype=np.int64)
-        model = (self._triangle, self._weights, self._goals)
-        predict_in_order(*model, described, codes, counts, place, reward, expected, False)
+        expected = described
+        if not self._given:
+            expected, codes = np.zeros(shape), np.zeros(shape, dtype=np.int64)
+            model = (self._triangle, self._weights, self._goals)
+            predict_in_order(*model, described, codes, counts, place, reward, expected, False)
         if not self.rows:
             self._ends[0] = reward[0]
         shifted = reward - self._ends[0]
@@ -178,7 +185,7 @@ class Running:
         return {name: array.tolist() for name, array in self._arrays().items()}
 
     @classmethod
-    def restored(cls, dim: int, plain: Plain) -> "Running":
+    def restored(cls, dim: int | None, plain: Plain) -> "Running":
         """The object that `state` described; it goes on exactly."""
         found = cls(dim)
         for name, array in found._arrays().items():

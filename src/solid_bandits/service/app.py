@@ -8,11 +8,9 @@ from json import JSONDecodeError
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import Depends, FastAPI, Query, Request, Response
-from fastapi import Path as InPath
+from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from fastapi.security import HTTPBearer
 from pydantic import BaseModel
 from pydantic_core import from_json
 from starlette.background import BackgroundTask
@@ -29,11 +27,12 @@ from solid_bandits.service.keys import Role
 from solid_bandits.service.limits import BodyLimit
 from solid_bandits.service.middleware import Middleware
 from solid_bandits.service.model import DELETED_AT_ONCE
+from solid_bandits.service.named_calls import add_named_calls
 from solid_bandits.service.parameters import check_words
 from solid_bandits.service.parsing import KINDS, SMALL
+from solid_bandits.service.routes import PERSONALIZER_KEY, STATUS_OF, Named, as_json, errors, needs
 from solid_bandits.service.runtime import Service, Settings, facts
 from solid_bandits.service.schemas import (
-    NAME_PATTERN,
     DecisionBody,
     DecisionMade,
     DecisionsAsked,
@@ -54,21 +53,6 @@ from solid_bandits.service.schemas import (
 from solid_bandits.service.validation_errors import sentence
 from solid_bandits.service.writer import GONE
 
-STATUS_OF = {"learned": 200, "again": 200, "conflict": 409, "late": 409, "unknown": 404}
-REASONS = {
-    400: "the body is not UTF-8",
-    401: "no key, or a wrong one",
-    403: "insufficient role",
-    404: "no such model or event",
-    409: "it contradicts what is there",
-    413: "the body is too large, or has too many values",
-    422: "invalid request",
-    429: "too many requests, too much or too many at once with this key",
-    500: "a fault of the service",
-    503: "not now; try again",
-    507: "the disk is full, or there is no room for another model",
-}
-Named = Annotated[str, InPath(description="Of the model.", pattern=NAME_PATTERN)]
 After = Annotated[int | None, Query(ge=0, le=2**62, description="Decisions after this sequence number.")]
 Until = Annotated[int | None, Query(ge=0, le=2**62, description="And until this one; null is the last.")]
 PolicyWords = Annotated[
@@ -77,7 +61,6 @@ PolicyWords = Annotated[
         max_length=8, description="uniform, always:ARM, or a policy such as greedy or 'randucb(ridge=0.1)'."
     ),
 ]
-_bearer = HTTPBearer(auto_error=False, description="A key of `solid-bandits keys create`.")
 
 
 def make_app(store: Store, nodes: Nodes, settings: Settings | None = None) -> FastAPI:
@@ -155,7 +138,9 @@ def _guarded(service: Service) -> type[APIRoute]:
 
             async def guarded(request: Request) -> Response:
                 kind, _, key = request.headers.get("authorization", "").partition(" ")
-                row = await service.admitted(key.strip() if kind.lower() == "bearer" else None, role)
+                bearer = kind.lower() == "bearer"
+                given = key.strip() if bearer else request.headers.get(PERSONALIZER_KEY)
+                row = await service.admitted(given, role)
                 said = request.headers.get("content-length", "0")
                 if "transfer-encoding" in request.headers or not said.isdecimal():
                     said = str(service.settings.largest_body)
@@ -181,22 +166,6 @@ def _closing(size: int) -> Iterator[None]:
     except RefusedError as error:
         error.close = error.status == 429 and size > SMALL
         raise
-
-
-def _needs(role: Role) -> dict[str, Any]:
-    """A key with this role, also in the schema."""
-    return {"dependencies": [Depends(_bearer)], "openapi_extra": {"x-role": role}}
-
-
-def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    return {
-        status: {"model": Failed, "description": REASONS[status]}
-        for status in (401, 403, 422, 429, 500, 503, *statuses)
-    }
-
-
-def _json(content: BaseModel, status: int = 200) -> Response:
-    return Response(content.model_dump_json(), status, media_type="application/json")
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -271,19 +240,19 @@ def _file(name: str) -> Response:
 
 def _add_models(app: FastAPI, service: Service) -> None:
     @app.post(
-        "/v1/models", status_code=201, tags=["models"], **_needs("admin"),
-        responses=_errors(400, 409, 413, 507),
+        "/v1/models", status_code=201, tags=["models"], **needs("admin"),
+        responses=errors(400, 409, 413, 507),
     )  # fmt: skip
     async def create(spec: ModelSpec) -> ModelFacts:
-        """Make a model."""
+        """Make a model: of features that have names, or with `dim` of matrices."""
         return facts(await service.create(spec))
 
-    @app.get("/v1/models", tags=["models"], **_needs("reader"), responses=_errors())
+    @app.get("/v1/models", tags=["models"], **needs("reader"), responses=errors())
     async def models() -> Models:
         """All models."""
         return Models(models=[facts(row) for row in await service.rows()])
 
-    @app.get("/v1/models/{name}", tags=["models"], **_needs("reader"), responses=_errors(404))
+    @app.get("/v1/models/{name}", tags=["models"], **needs("reader"), responses=errors(404))
     async def model(name: Named) -> ModelFacts:
         """One model, as it was asked for."""
         return facts(await service.row(name))
@@ -301,11 +270,14 @@ def _add_calls(app: FastAPI, service: Service) -> None:
         return await forward(request, address, lambda: service.nodes.leader(row.id))
 
     @app.post(
-        "/v1/models/{name}/decisions", tags=["decisions"], **_needs("writer"),
-        response_model=DecisionMade | DecisionsMade, responses=_errors(400, 404, 409, 413, 507),
+        "/v1/models/{name}/decisions", tags=["decisions"], **needs("writer"),
+        response_model=DecisionMade | DecisionsMade, responses=errors(400, 404, 409, 413, 507),
     )  # fmt: skip
     async def decide(request: Request, name: Named, asked: DecisionBody) -> Response:
-        """Decide, once or many times in one call. A known `event_id` gets what was decided then."""
+        """Decide, once or many times in one call. A known `event_id` gets what was decided then.
+
+        Where features have names, `context` has values by names, and `arms` those on offer.
+        """
         row = await service.row(name)
         many = isinstance(asked, DecisionsAsked)
         offers = asked.decisions if isinstance(asked, DecisionsAsked) else [asked]
@@ -314,13 +286,13 @@ def _add_calls(app: FastAPI, service: Service) -> None:
             made = await service.writer.do(
                 row, lambda model, moment: model.decide(offers, moment), key=request.state.key
             )
-            return _json(DecisionsMade.model_construct(decisions=made) if many else made[0])
+            return as_json(DecisionsMade.model_construct(decisions=made) if many else made[0])
 
         return await here(request, row, work)
 
     @app.post(
-        "/v1/models/{name}/rewards", tags=["decisions"], **_needs("writer"),
-        response_model=RewardReceipt | RewardReceipts, responses=_errors(400, 404, 409, 413, 507),
+        "/v1/models/{name}/rewards", tags=["decisions"], **needs("writer"),
+        response_model=RewardReceipt | RewardReceipts, responses=errors(400, 404, 409, 413, 507),
     )  # fmt: skip
     async def learn(request: Request, name: Named, given: RewardBody) -> Response:
         """Give the reward of a decision, or of many in one call. The same again changes nothing."""
@@ -333,15 +305,17 @@ def _add_calls(app: FastAPI, service: Service) -> None:
                 row, lambda model, moment: model.learn(rewards, moment), key=request.state.key
             )
             if many:
-                return _json(RewardReceipts.model_construct(rewards=receipts))
+                return as_json(RewardReceipts.model_construct(rewards=receipts))
             status = STATUS_OF[receipts[0].status]
-            return _json(receipts[0]) if status == 200 else error_response(status, receipts[0].message)
+            return as_json(receipts[0]) if status == 200 else error_response(status, receipts[0].message)
 
         return await here(request, row, work)
 
+    add_named_calls(app, service, here)
+
     @app.post(
-        "/v1/models/{name}/deletions", tags=["decisions"], **_needs("admin"),
-        response_model=Deleted, responses=_errors(400, 404, 413, 507),
+        "/v1/models/{name}/deletions", tags=["decisions"], **needs("admin"),
+        response_model=Deleted, responses=errors(400, 404, 413, 507),
     )  # fmt: skip
     async def delete(request: Request, name: Named, asked: DeletionAsked) -> Response:
         """Erase events from memory, log and files. What was learnt from them stays."""
@@ -362,8 +336,8 @@ def _add_reports(app: FastAPI, service: Service) -> None:
     """What reads: any node may answer."""
 
     @app.get(
-        "/v1/models/{name}/stats", tags=["reports"], **_needs("reader"),
-        response_model=dict[str, Any], responses=_errors(404),
+        "/v1/models/{name}/stats", tags=["reports"], **needs("reader"),
+        response_model=dict[str, Any], responses=errors(404),
     )  # fmt: skip
     async def stats(name: Named) -> Response:
         """Rates, arms with their shares and mean rewards, values beside uniform and Greedy, open decisions."""
@@ -376,8 +350,8 @@ def _add_reports(app: FastAPI, service: Service) -> None:
         return await service.reports.ask(request | {"policies": None} | asked)
 
     @app.get(
-        "/v1/models/{name}/log", tags=["reports"], **_needs("reader"),
-        response_class=Response, responses=_errors(404) | {200: {"content": {
+        "/v1/models/{name}/log", tags=["reports"], **needs("reader"),
+        response_class=Response, responses=errors(404) | {200: {"content": {
             "application/vnd.apache.parquet": {}, "application/x-ndjson": {}}}},
     )  # fmt: skip
     async def log(
@@ -403,8 +377,8 @@ def _add_reports(app: FastAPI, service: Service) -> None:
         )
 
     @app.get(
-        "/v1/models/{name}/evaluate", tags=["reports"], **_needs("reader"),
-        responses=_errors(404),
+        "/v1/models/{name}/evaluate", tags=["reports"], **needs("reader"),
+        responses=errors(404),
     )  # fmt: skip
     async def evaluate(
         name: Named,
@@ -421,8 +395,8 @@ def _add_reports(app: FastAPI, service: Service) -> None:
         return EvaluationAnswer.model_validate_json(content)
 
     @app.get(
-        "/metrics", tags=["service"], **_needs("reader"), response_class=Response,
-        responses=_errors() | {200: {"content": {"text/plain": {}}}},
+        "/metrics", tags=["service"], **needs("reader"), response_class=Response,
+        responses=errors() | {200: {"content": {"text/plain": {}}}},
     )  # fmt: skip
     async def metrics() -> Response:
         """Counters and durations, in Prometheus's text format."""

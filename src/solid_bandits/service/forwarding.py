@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from urllib.parse import quote
 
 import httpx
 from starlette.requests import Request
@@ -16,7 +17,7 @@ MOST_HOPS = 2
 TIMEOUT = httpx.Timeout(30.0, connect=1.0)
 LOOK = 0.2
 """Seconds between two looks whether the one that is waited for still leads."""
-SENT = ("authorization", "content-type", "accept")
+SENT = ("authorization", "ocp-apim-subscription-key", "content-type", "accept")
 RETURNED = ("content-type", "retry-after", "www-authenticate")
 
 
@@ -38,7 +39,7 @@ async def forward(request: Request, address: str, leader: Callable[[], str | Non
         _client(request).request(
             request.method,
             # Not `request.url`, which is made from what the caller says of the host.
-            address.rstrip("/") + request.scope["path"],
+            address.rstrip("/") + quote(request.scope["path"]),
             content=await request.body(),
             headers=headers | {HOPS: str(hops + 1)},
         )

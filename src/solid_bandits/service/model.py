@@ -4,6 +4,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,10 @@ from solid_bandits.live.store import ModelRow, Store
 from solid_bandits.live.stored import StoredHistory
 from solid_bandits.policies.naming import find
 from solid_bandits.service.errors import RefusedError, invalid
+from solid_bandits.service.named import check_size
 from solid_bandits.service.schemas import (
+    ArmsChanged,
+    ArmsNow,
     DecisionAsked,
     DecisionMade,
     DeletionAsked,
@@ -63,17 +67,14 @@ class Model:
 
     def decide(self, asked: Sequence[DecisionAsked], now: int) -> list[DecisionMade]:
         """Decide in this order; known ids get what was decided then. All are checked before the first is decided."""
+        offers = []
         for place, one in enumerate(asked):
-            width = next((len(row) for row in one.features if len(row) != self.spec.dim), None)
-            if width is not None:
+            try:
+                offers.append(self._offer(one))
+            except ValueError as error:
                 where = f"decision {place} of {len(asked)}: " if len(asked) > 1 else ""
-                raise invalid(f"{where}features must have {self.spec.dim} numbers for each arm, got {width}")
+                raise invalid(f"{where}{error}") from None
         self._check_left(asked)
-        offers = [
-            dict(one)
-            | {"features": np.array(one.features), "event_id": one.event_id or secrets.token_hex(16)}
-            for one in asked
-        ]
         try:
             return [_made(one) for one in self.bandit.decide_many(offers, now / 1e6)]
         except ConflictError as error:
@@ -81,13 +82,57 @@ class Model:
         except ValueError as error:
             raise invalid(str(error)) from None
 
+    def _offer(self, one: DecisionAsked) -> dict[str, Any]:
+        """An offer as the bandit takes it; a ValueError where it is of the other kind."""
+        offer = dict(one) | {"event_id": one.event_id or secrets.token_hex(16)}
+        if self.spec.dim is None:
+            if offer.pop("features") is not None:
+                raise ValueError("features must be left out, as they have names here: give context and arms")
+            return offer
+        if offer.pop("context") is not None:
+            raise ValueError("context must be left out, as features have no names here: give features")
+        if one.features is None:
+            raise ValueError("features must be given")
+        width = next((len(row) for row in one.features if len(row) != self.spec.dim), None)
+        if width is not None:
+            raise ValueError(f"features must have {self.spec.dim} numbers for each arm, got {width}")
+        return offer | {"features": np.array(one.features)}
+
+    def arms(self) -> ArmsNow:
+        """The arms that are on offer where a decision does not say which."""
+        design = self.bandit.design
+        return ArmsNow(arms=[] if design is None else design.offered(), changed=False)
+
+    def change_arms(self, asked: ArmsChanged, now: int) -> ArmsNow:
+        """Add or remove an arm; where it is as asked already, nothing changes."""
+        design = self.bandit.design
+        if design is None or design.features.arms is None:
+            raise invalid("arms must be declared to be changed by name: make the model with arms")
+        there = design.offered()
+        try:
+            if asked.add is not None:
+                changed = asked.add not in there
+                if changed:
+                    check_size(design.features, len({*design.arms, asked.add}))
+                    self.bandit.add_arm(asked.add, asked.like, now / 1e6)
+            else:
+                arm = asked.remove or ""
+                changed = arm in there
+                if not changed and arm not in design.arms:
+                    raise RefusedError(404, f"there is no arm {arm!r}")
+                if changed:
+                    self.bandit.remove_arm(arm, now / 1e6)
+        except ValueError as error:
+            raise invalid(str(error)) from None
+        return ArmsNow(arms=design.offered(), changed=changed)
+
     def _check_left(self, asked: Sequence[DecisionAsked]) -> None:
         """Calls that are repeated have as many arms as before, so their decisions may be read from the log together."""
         sizes = self.bandit._remembered.size_if_left
         counts = {
             one.event_id: len(one.features) if one.available is None else sum(one.available)
             for one in asked
-            if one.event_id is not None and sizes(one.event_id)
+            if one.features is not None and one.event_id is not None and sizes(one.event_id)
         }
         for event_id, said in self.history.words(list(counts)):
             if len(said["arms"]) != counts[event_id]:
@@ -210,6 +255,8 @@ def source_of(row: ModelRow, store: Store, memory: Callable[[], int] | None = No
         try:
             return Stats.restored(plain or {})
         except ValueError:  # of a release that counted otherwise
+            if spec.dim is None:  # what was expected of arms with names is not in the log
+                return Stats(None)
             return counted(row, store, spec, sequence)
 
     return Source(store, row, f"model {row.name!r}", lambda: new_bandit(spec), None, statistics, memory)
@@ -220,6 +267,7 @@ def new_bandit(spec: ModelSpec) -> Bandit:
     return Bandit(
         find("policy", spec.policy).build("random", 2, spec.parameters),
         dim=spec.dim,
+        features=spec.features,
         noise_std=spec.noise_std,
         floor=spec.floor,
         half_life=spec.half_life,

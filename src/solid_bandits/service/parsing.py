@@ -18,6 +18,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from solid_bandits.service.errors import invalid, unavailable
 from solid_bandits.service.helpers import begin
+from solid_bandits.service.personalizer import RankAsked, RankedAsked
 from solid_bandits.service.schemas import (
     DecisionAsked,
     DecisionBody,
@@ -32,7 +33,7 @@ SMALL = 64 << 10
 """Bytes of a body that the event loop reads itself."""
 LONGEST = 30.0
 """Seconds for one body, those that it waits for included."""
-KINDS: dict[str, bytes] = {"decisions": b"d", "rewards": b"r"}
+KINDS: dict[str, bytes] = {"decisions": b"d", "rewards": b"r", "rank": b"k"}
 """By the last part of the path."""
 ASKED = struct.Struct("<cQ")
 ANSWERED = struct.Struct("<Q")
@@ -110,9 +111,14 @@ def _read(pipe: IO[bytes]) -> bytes | None:
 def _built(kind: str, many: bool, rows: list[Row]) -> BaseModel:
     """What was read, without reading it again."""
     if kind == "decisions":
-        names = ("features", "arms", "available", "event_id", "subject")
+        names = ("features", "context", "arms", "available", "event_id", "subject")
         offers = [DecisionAsked.model_construct(**dict(zip(names, row, strict=True))) for row in rows]
         return DecisionsAsked.model_construct(decisions=offers) if many else offers[0]
+    if kind == "rank":
+        context, actions, *others = rows[0]
+        given = [RankedAsked.model_construct(id=name, features=values) for name, values in actions]
+        said = zip(("excludedActions", "eventId", "deferActivation"), others, strict=True)
+        return RankAsked.model_construct(contextFeatures=context, actions=given, **dict(said))
     rewards = [RewardGiven.model_construct(event_id=row[0], reward=row[1]) for row in rows]
     return RewardsGiven.model_construct(rewards=rewards) if many else rewards[0]
 
@@ -126,22 +132,32 @@ def _parsed(adapter: "TypeAdapter[Any]", body: bytes) -> tuple[str | None, bool,
     if isinstance(found, DecisionAsked | DecisionsAsked):
         many = isinstance(found, DecisionsAsked)
         offers = found.decisions if isinstance(found, DecisionsAsked) else [found]
-        return None, many, [
-            (_numbers(one.features), one.arms, one.available, one.event_id, one.subject) for one in offers
-        ]  # fmt: skip
+        return (
+            None,
+            many,
+            [
+                (_numbers(one.features), one.context, one.arms, one.available, one.event_id, one.subject)
+                for one in offers
+            ],
+        )
+    if isinstance(found, RankAsked):
+        actions = [(one.id, one.features) for one in found.actions]
+        rest = (found.excludedActions, found.eventId, found.deferActivation)
+        return None, False, [(found.contextFeatures, actions, *rest)]
     rewards = found.rewards if isinstance(found, RewardsGiven) else [found]
     return None, isinstance(found, RewardsGiven), [(one.event_id, one.reward) for one in rewards]
 
 
-def _numbers(features: list[list[float]]) -> Any:
+def _numbers(features: list[list[float]] | None) -> Any:
     """An array where all rows are of one length; else whoever decides says what is wrong."""
-    return np.array(features) if len({len(row) for row in features}) == 1 else features
+    return np.array(features) if len({len(row) for row in features or ()}) == 1 else features
 
 
 def main() -> None:
     """Read bodies until there are none."""
     begin(nice=5)
-    adapters: dict[bytes, TypeAdapter[Any]] = {b"d": TypeAdapter(DecisionBody), b"r": TypeAdapter(RewardBody)}
+    bodies: dict[bytes, Any] = {b"d": DecisionBody, b"r": RewardBody, b"k": RankAsked}
+    adapters: dict[bytes, TypeAdapter[Any]] = {kind: TypeAdapter(body) for kind, body in bodies.items()}
     pipe, out = sys.stdin.buffer, sys.stdout.buffer
     while len(head := pipe.read(ASKED.size)) == ASKED.size:
         kind, size = ASKED.unpack(head)

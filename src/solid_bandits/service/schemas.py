@@ -1,21 +1,25 @@
 """What the endpoints take and answer, as JSON."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
     Tag,
+    WithJsonSchema,
     model_validator,
 )
 
 from solid_bandits._internal import checks
 from solid_bandits._internal.types import Plain
 from solid_bandits.core.setting import LARGEST_FEATURE, LARGEST_REWARD
+from solid_bandits.features.spec import LARGEST_LIMIT, Features
+from solid_bandits.service.named import check_size, declared, kinds_of
 
 MOST_DIM = 1_000
 MOST_ARMS = 1_000
@@ -49,6 +53,32 @@ Subject = Annotated[
 ]
 ArmName = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)] | Annotated[int, Field(strict=True)]
 
+Values = Annotated[
+    dict[str, Any],
+    Field(max_length=MOST_DIM),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "additionalProperties": {"type": ["number", "boolean", "string", "array", "null"]},
+            "description": "Values by names: numbers, true and false, text, dates in ISO form, lists of texts, null.",
+        }
+    ),
+]
+Kind = Literal["number", "boolean", "category", "tags", "date", "weekday", "hour"]
+Kinds = Annotated[
+    dict[Annotated[str, Field(min_length=1, max_length=LONGEST_ID)], Kind | None],
+    Field(max_length=MOST_DIM),
+    BeforeValidator(kinds_of),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "items": {"type": "string"}},
+                {"type": "object", "additionalProperties": {"enum": [*get_args(Kind), None]}},
+            ]
+        }
+    ),
+]
+
 
 def _example(content: Plain) -> ConfigDict:
     return ConfigDict(extra="forbid", json_schema_extra={"examples": [content]})
@@ -59,10 +89,21 @@ class _Asked(BaseModel):
 
 
 class ModelSpec(_Asked):
-    """A model: one of the policies that decide from features, and what it is told."""
+    """A model: one of the policies that decide from features, and what it is told.
+
+    Features have names: those of the `context`, and those of the `arms` or of what each arm brings (`arm_features`). Or
+    decisions bring a matrix with `dim` columns.
+    """
 
     model_config = _example(
-        {"name": "news", "policy": "randucb", "dim": 3, "floor": 0.05, "default_reward": 0, "wait": 600}
+        {
+            "name": "news",
+            "context": {"age": "number", "device": None},
+            "arms": ["climate", "football", "science"],
+            "floor": 0.05,
+            "default_reward": 0,
+            "wait": 600,
+        }
     )
 
     name: Name
@@ -72,7 +113,33 @@ class ModelSpec(_Asked):
     parameters: Annotated[
         dict[str, bool | int | float | str | None], Field(description="Of the policy.")
     ] = {}
-    dim: Annotated[int, Field(ge=1, le=MOST_DIM, description="Features of an arm.")]
+    dim: Annotated[
+        int | None,
+        Field(
+            ge=1, le=MOST_DIM, description="Features of an arm, where decisions bring matrices; else null."
+        ),
+    ] = None
+    context: Annotated[
+        Kinds | None,
+        Field(
+            description="Names of what is known about a decision, or names and types; null is the first value's."
+        ),
+    ] = None
+    arms: Annotated[
+        list[Printable] | None,
+        Field(min_length=1, max_length=MOST_ARMS, description="To begin with; each learns for itself."),
+    ] = None
+    arm_features: Annotated[
+        Kinds | None, Field(description="Names of what each arm of a decision brings, or names and types.")
+    ] = None
+    interactions: Annotated[
+        Literal["all"] | list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None,
+        Field(max_length=MOST_DIM, description="Pairs of names whose products are features, too."),
+    ] = None
+    categories: Annotated[
+        int,
+        Field(ge=1, le=LARGEST_LIMIT, description="Of a name, that have a column each; others share one."),
+    ] = 100
     noise_std: Annotated[Positive | None, Field(description="Of the rewards; null is unknown.")] = None
     theta_bound: Annotated[
         Positive | None, Field(description="On the norm of theta; some policies need it.")
@@ -99,6 +166,22 @@ class ModelSpec(_Asked):
         int | None, Field(ge=0, le=2**53, description="Of all random numbers; null draws one.")
     ] = None
 
+    @property
+    def features(self) -> Features | None:
+        """What is declared of named features; None where decisions bring matrices."""
+        return declared(self.context, self.arms, self.arm_features, self.interactions, self.categories)
+
+    @model_validator(mode="after")
+    def _of_names_or_numbers(self) -> "ModelSpec":
+        features = self.features
+        if self.dim is None and features is None:
+            raise ValueError("dim must be given, or context and arms: names of features")
+        if self.dim is not None and features is not None:
+            raise ValueError("dim must be left out where features have names")
+        if features is not None:
+            check_size(features, len(features.arms or ()))
+        return self
+
     @model_validator(mode="after")
     def _with_a_wait(self) -> "ModelSpec":
         if self.default_reward is not None and self.wait is None:
@@ -118,25 +201,74 @@ class Models(BaseModel):
     models: list[ModelFacts]
 
 
-class DecisionAsked(_Asked):
-    """An offer: the features of its arms, one row each."""
+class ArmsChanged(_Asked):
+    """An arm to be added, or removed."""
 
-    model_config = _example(
-        {"event_id": "visit-1", "features": [[1, 0, 0.5], [0, 1, 0.2]], "arms": ["red", "blue"]}
+    model_config = _example({"add": "travel", "like": "science"})
+
+    add: Printable | None = None
+    like: Annotated[
+        Printable | None, Field(description="What the new arm knows; null starts from the prior.")
+    ] = None
+    remove: Printable | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "ArmsChanged":
+        if (self.add is None) == (self.remove is None):
+            raise ValueError("one of add and remove must be given")
+        if self.remove is not None and self.like is not None:
+            raise ValueError("like must be left out with remove")
+        return self
+
+
+class ArmsNow(BaseModel):
+    """The arms that are there."""
+
+    arms: list[str]
+    changed: Annotated[bool, Field(description="Whether this call has changed them.")]
+
+
+class DecisionAsked(_Asked):
+    """An offer: what is known by names, and the arms; or the features of its arms, one row each."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "event_id": "visit-1",
+                    "context": {"age": 34, "device": "ios"},
+                    "arms": ["climate", "science"],
+                },
+                {"event_id": "visit-2", "features": [[1, 0, 0.5], [0, 1, 0.2]], "arms": ["red", "blue"]},
+            ]
+        },
     )
 
     features: Annotated[
-        list[Annotated[list[Number], Field(max_length=MOST_DIM, fail_fast=True)]],
+        list[Annotated[list[Number], Field(max_length=MOST_DIM, fail_fast=True)]] | None,
         Field(
             min_length=1,
             max_length=MOST_ARMS,
             fail_fast=True,
-            description=f"At most {MOST_NUMBERS:,} numbers in all.",
+            description=f"Where features have no names. At most {MOST_NUMBERS:,} numbers in all.",
         ),
-    ]
+    ] = None
+    context: Annotated[
+        Values | None, Field(description="Values by names; a name that is left out is missing.")
+    ] = None
     arms: Annotated[
-        Annotated[list[ArmName], Field(fail_fast=True)] | None,
-        Field(max_length=MOST_ARMS, description="Their names; null is 0, 1, ..."),
+        Annotated[
+            Annotated[list[ArmName], Field(fail_fast=True), Tag("[names]")]
+            | Annotated[dict[Printable, Values], Tag("{values}")],
+            Discriminator(lambda value: "{values}" if isinstance(value, dict) else "[names]"),
+        ]
+        | None,
+        Field(
+            max_length=MOST_ARMS,
+            description="Names of those on offer; null is all, or 0, 1, ... for the rows of a matrix. With "
+            "`arm_features`, a table of their own values by name.",
+        ),
     ] = None
     available: Annotated[
         Annotated[list[Annotated[bool, Field(strict=True)]], Field(fail_fast=True)] | None,
@@ -149,9 +281,11 @@ class DecisionAsked(_Asked):
 
     @model_validator(mode="after")
     def _not_too_many(self) -> "DecisionAsked":
-        count = sum(map(len, self.features))
+        count = sum(map(len, () if self.features is None else self.features))  # an array, of large bodies
         if count > MOST_NUMBERS:
             raise ValueError(f"features must be at most {MOST_NUMBERS:,} numbers in all, got {count:,}")
+        if self.features is not None and isinstance(self.arms, dict):
+            raise ValueError("arms must be a list of names beside features")
         return self
 
 

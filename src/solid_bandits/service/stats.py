@@ -35,17 +35,18 @@ MINUTE = 60_000_000
 """In microseconds."""
 
 Row = tuple[str, Floats, Floats, int, float]
-"""Arm, probabilities, features, place and reward of a decision that has one."""
+"""Arm, probabilities, features or expectations, place and reward of a decision that has one."""
 
 
 class Stats:
     """The numbers of one model. It may be shared by threads.
 
     Args:
-        dim: d, the number of features of an arm.
+        dim: d, the number of features of an arm; None where features have names: decisions then bring what the bandit
+            expected of their arms.
     """
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int | None) -> None:
         self._dim = dim
         self._running = Running(dim)
         self._queue: list[Row] = []
@@ -87,12 +88,13 @@ class Stats:
                 return
             assert one.reward_time is not None  # it is closed
             assert one.probabilities is not None
-            assert one.offered is not None
+            described = one.offered if self._dim is not None else one.expected
+            assert described is not None
             self._minute(one.reward_time)[1] += not defaulted
             self._size = max(self._size, len(one.probabilities))  # a block is as wide as its widest row
-            if len(self._queue) * self._size * self._dim > BLOCK_NUMBERS:
+            if len(self._queue) * self._size * (self._dim or 1) > BLOCK_NUMBERS:
                 self._take_in()
-            self._queue.append((str(one.arm), one.probabilities, one.offered, one.place, reward))
+            self._queue.append((str(one.arm), one.probabilities, described, one.place, reward))
             if len(self._queue) >= BLOCK:
                 self._take_in()
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from solid_bandits.service.model import new_bandit
+from solid_bandits.service.named import trials
 from solid_bandits.service.schemas import ModelSpec
 from solid_bandits.service.stats import Stats
 
@@ -17,11 +18,18 @@ def warm_up(spec: ModelSpec) -> None:
     """
     bandit, stats = new_bandit(spec), Stats(spec.dim)
     bandit.beside = stats
-    bandit.learn(bandit.decide(np.eye(2, spec.dim) + 0.5).event_id, 0.0)
+    features = spec.features
+    tried = [(np.eye(2, spec.dim or 1) + 0.5, None)] if features is None else trials(features)
+    for offer, arms in tried:
+        bandit.learn(bandit.decide(offer, arms).event_id, 0.0)
+    if features is not None and features.arms is not None:
+        new = next(name for name in map(str, range(len(features.arms) + 1)) if name not in features.arms)
+        bandit.add_arm(new, like=features.arms[0] if features.blocked else None)
     stats.answer(0)
 
 
 def warmed_by(spec: ModelSpec) -> str:
     """The same for models that the same trial will do for: those of one policy with the same parameters."""
     kinds = [spec.noise_std is None, spec.half_life is None, spec.floor > 0, spec.theta_bound is None]
-    return json.dumps([spec.policy, spec.parameters, spec.dim, kinds])
+    names = None if spec.features is None else spec.features.to_plain()
+    return json.dumps([spec.policy, spec.parameters, spec.dim, names, kinds])

@@ -19,7 +19,7 @@ from solid_bandits.streams.encoding import Layout
 ARM = "{arm}"
 """Placeholder for an arm's name in a template of column names."""
 _NAMES = "names, all text or all whole numbers"
-_TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+TRUTHS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class Cells:
         if series.dtype == pl.String and self.text:
             lower = series.str.strip_chars().str.to_lowercase()
             values = (
-                lower.replace_strict(_TRUTHS, default=None, return_dtype=pl.Boolean)
+                lower.replace_strict(TRUTHS, default=None, return_dtype=pl.Boolean)
                 .cast(pl.Float64)
                 .to_numpy()
             )

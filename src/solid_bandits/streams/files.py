@@ -14,6 +14,7 @@ from solid_bandits._internal.types import Plain
 from solid_bandits.streams.base import Stream
 from solid_bandits.streams.columns import Cells, Columns, order_names
 from solid_bandits.streams.encoding import Encoder, Piece
+from solid_bandits.streams.named import Naming, Told, values_needed
 from solid_bandits.streams.pieces import read_piece, round_starts
 from solid_bandits.streams.ridge import fit_rounds
 from solid_bandits.streams.rounds import Rounds
@@ -35,6 +36,7 @@ class FileStream(Stream):
         self,
         path: str | os.PathLike[str],
         columns: Columns,
+        named: Told | None = None,
         noise_std: float | None = None,
         ridge: float = 1.0,
     ) -> None:
@@ -53,11 +55,20 @@ class FileStream(Stream):
             if not columns.long and columns.label is None:
                 self.arms = columns.arms_among(present)
             columns.check_present(present, self.arms)
+            self.values = [] if named is None else values_needed(named, columns, self.arms, present)
             self.n_arms = self._count_arms()
-            self.layout = columns.layout(self.n_arms)
+            self.naming: Naming | None = None
+            if named is not None:
+                self.naming = Naming(named, columns, self.arms)
+                self.arms = self.naming.arms
+                for cells in self._cells():
+                    self.naming.take(cells, self.n_arms)
+            self.layout = columns.layout(self.n_arms) if self.naming is None else self.naming.layout
             self.arm_names = list(self.arms) or None
             self.dim = self.layout.dim
             self.feature_names = self.layout.names(columns.features, columns.context)
+            if self.naming is not None:
+                self.feature_names = self.naming.feature_names
             self.length = 0
             self.fit = fit_rounds(self._counted(), self.dim, self.n_arms, self.ridge)
             self._check_order()
@@ -101,12 +112,12 @@ class FileStream(Stream):
     def _count_arms(self) -> int:
         """Return the largest number of arms in a round, and record their names if they have any."""
         columns = self.columns
-        named = columns.arm or columns.label
-        if named is not None:
+        with_arms = columns.arm or columns.label
+        if with_arms is not None:
             found: set[str] = set()
             first = 0
-            for frame in self._read([named]):
-                found |= set(Cells(frame, np.arange(first, first + frame.height), self.text).words(named))
+            for frame in self._read([with_arms]):
+                found |= set(Cells(frame, np.arange(first, first + frame.height), self.text).words(with_arms))
                 first += frame.height
             self.arms = order_names(found)
         if columns.round is None:
@@ -115,12 +126,20 @@ class FileStream(Stream):
             self._scan().group_by(columns.round).len().select(pl.len().alias("rounds"), pl.col("len").max())
         )
         self.rounds, largest = sizes.collect(engine="streaming").row(0)
-        return max(len(self.arms) if named is not None else largest or 0, 1)
+        return max(len(self.arms) if with_arms is not None else largest or 0, 1)
 
     def _pieces(self) -> Iterator[Piece]:
+        for cells in self._cells():
+            if self.naming is None:
+                yield read_piece(self.columns, self.arms, self.n_arms, cells)
+            else:
+                yield self.naming.piece(cells)
+
+    def _cells(self) -> Iterator[Cells]:
+        """The rows, some at a time; those of a round are together."""
         columns, first = self.columns, 0
         waiting: pl.DataFrame | None = None
-        for batch in self._read(columns.needed(self.arms)):
+        for batch in self._read(list(dict.fromkeys([*columns.needed(self.arms), *self.values]))):
             frame = batch if waiting is None else pl.concat([waiting, batch])
             if columns.round is not None:
                 # The last round may continue in the next rows.
@@ -130,14 +149,10 @@ class FileStream(Stream):
                     continue
                 waiting, frame = frame[int(starts[-1]) :], frame[: int(starts[-1])]
             if frame.height:
-                yield self._piece(frame, first)
+                yield Cells(frame, np.arange(first, first + frame.height), self.text)
             first += frame.height
         if waiting is not None and waiting.height:
-            yield self._piece(waiting, first)
-
-    def _piece(self, frame: pl.DataFrame, first: int) -> Piece:
-        cells = Cells(frame, np.arange(first, first + frame.height), self.text)
-        return read_piece(self.columns, self.arms, self.n_arms, cells)
+            yield Cells(waiting, np.arange(first, first + waiting.height), self.text)
 
     def _counted(self) -> Iterator[Rounds]:
         for rounds in self.blocks(0, 0):
@@ -154,7 +169,8 @@ class FileStream(Stream):
     def parameters(self) -> Plain:
         """Return everything that the rounds depend on."""
         told = {name: value for name, value in vars(self.columns).items() if value not in (None, ())}
-        return {"data": self.sha256, "columns": told, "noise_std": self.noise_std, "ridge": self.ridge}
+        found = {"data": self.sha256, "columns": told, "noise_std": self.noise_std, "ridge": self.ridge}
+        return found if self.naming is None else found | {"named": self.naming.features.to_plain()}
 
 
 def from_file(
@@ -169,12 +185,16 @@ def from_file(
     available: str | None = None,
     event_id: str | None = None,
     intercept: bool = True,
+    named: Told | None = None,
     noise_std: float | None = None,
     ridge: float = 1.0,
 ) -> FileStream:
     """Return the rounds of a CSV or Parquet file in its order, without ever loading it as a whole.
 
-    The arguments are those of `from_frame`. If a row is an arm of a round, the rows of a round must be contiguous.
+    The arguments are those of `from_frame`. Where a row is an arm of a round, the rows of a round follow each other.
+    With `named`, a CSV file's cells are numbers, true or false, or words by the first of their column that is not
+    empty, unless types are declared; tags are separated by `|`. Values are read anew in each run, which takes some ten
+    microseconds a round: play a frame where that is much.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -188,4 +208,4 @@ def from_file(
         (['a', 'b'], 4)
     """
     columns = Columns(reward, label, round, arm, features, context, available, event_id, intercept)  # type: ignore[arg-type]
-    return FileStream(path, columns, noise_std, ridge)
+    return FileStream(path, columns, named, noise_std, ridge)

@@ -19,6 +19,7 @@ from solid_bandits.core.setting import check_features
 from solid_bandits.streams.base import Stream
 from solid_bandits.streams.columns import Cells, Columns, order_names
 from solid_bandits.streams.encoding import Encoder, Layout, Piece
+from solid_bandits.streams.named import Naming, Told, values_needed
 from solid_bandits.streams.pieces import read_piece, round_starts
 from solid_bandits.streams.rounds import Rounds
 
@@ -172,6 +173,7 @@ def from_frame(
     available: str | None = None,
     event_id: str | None = None,
     intercept: bool = True,
+    named: Told | None = None,
     noise_std: float | None = None,
     ridge: float = 1.0,
     shuffle: bool = True,
@@ -184,16 +186,20 @@ def from_frame(
     Args:
         frame: the data.
         reward: the column of the rewards, or their template.
-        label: the column with the name of the right arm, which has reward 1 and the others 0. Instead of `reward`.
-        round: the column that identifies the round, if a row is an arm of a round.
-        arm: the column of the arms' names, if a row is an arm of a round; None if arms have no names.
-        features: columns of each arm itself, or their templates; their coefficients are the same for all arms.
+        label: the column of the right arm's name, which has reward 1; others have 0. Instead of `reward`.
+        round: the column that tells rounds apart, where a row is an arm of a round.
+        arm: the column of the arms' names, where a row is an arm of a round; None where arms have none.
+        features: columns of each arm itself, or their templates; their coefficients are the same for all arms. They are
+            numbers that are features already, as those of `context`.
         context: columns of the round; each arm has coefficients of its own for them (joint features).
         available: the column or the template that says which arms may be pulled: True and False, or 1 and 0. Features
             and rewards of other arms may be missing.
         event_id: the column of the rounds' names, for recorded decisions; None uses their numbers.
         intercept: whether each arm also has a constant of its own.
-        noise_std: σ, which policies are told; None uses the residuals of a ridge fit to all rewards.
+        named: instead of `features` and `context`, columns of values (numbers, words, dates, missing ones) that
+            `sb.Features` makes features of, as for live decisions: names of the context, a table of names and types, or
+            `sb.Features(...)`. Where a row is a round, an arm's own value `price` is in the column `price_ARM`.
+        noise_std: σ, which policies are told; None is that of the residuals of a ridge fit to all rewards.
         ridge: ν of that fit.
         shuffle: whether rounds come in a new order in each run; False keeps the order of the frame.
 
@@ -210,20 +216,27 @@ def from_frame(
     by_template = not columns.long and columns.label is None
     arms = columns.arms_among(present) if by_template else ()
     columns.check_present(present, arms)
-    _check_once(frame, columns.needed(arms))
-    table = _polars(frame, {name: found[name] for name in columns.needed(arms)})
+    needed = columns.needed(arms)
+    if named is not None:
+        needed = list(dict.fromkeys([*needed, *values_needed(named, columns, arms, present)]))
+    _check_once(frame, needed)
+    table = _polars(frame, {name: found[name] for name in needed})
     if table.height == 0:
         raise checks.ArgumentError("frame", "must have rows, got none")
     rows = np.arange(table.height)
     if columns.long:
         table, rows = _grouped(table, columns)
     cells = Cells(table, rows)
-    named = columns.arm or columns.label
-    if named is not None:
-        arms = order_names(set(cells.words(named)))
+    with_arms = columns.arm or columns.label
+    if with_arms is not None:
+        arms = order_names(set(cells.words(with_arms)))
     n_arms = len(arms)
     if columns.round is not None and not arms:
         n_arms = int(np.diff(np.append(round_starts(table[columns.round]), table.height)).max())
+    if named is not None:
+        naming = Naming(named, columns, arms)
+        piece = naming.piece(cells, naming.take(cells, n_arms))
+        return FrameStream(piece, naming.arms, naming.layout, noise_std, ridge, shuffle, naming.feature_names)
     piece = read_piece(columns, arms, n_arms, cells)
     layout = columns.layout(piece.rewards.shape[1])
     names = layout.names(columns.features, columns.context)

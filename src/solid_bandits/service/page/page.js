@@ -207,7 +207,7 @@ function arms(stats) {
 
 function settings(stats) {
   const rows = [
-    ["Policy", stats.policy], ["Features of an arm", stats.dim], ["Floor", stats.floor], ["Half-life", stats.half_life],
+    ["Policy", stats.policy], ["Features of an arm", stats.dim ?? Object.keys({ ...stats.context, ...stats.arm_features }).join(", ")], ["Floor", stats.floor], ["Half-life", stats.half_life],
     ["Wait for a reward", stats.wait === null || stats.wait === undefined ? null : words.duration(stats.wait)], ["Default reward", stats.default_reward],
     ["Created", stats.created ? words.date(stats.created) : null], ["Events in the log", stats.last_sequence === undefined ? null : words.count(stats.last_sequence)],
     ["Answered by", stats.leader === false ? "a node that follows" : "the node that leads it"],

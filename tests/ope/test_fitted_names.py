@@ -1,0 +1,107 @@
+"""Would a name have helped? Policies that see other named values than the logger, learning from the first half."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import solid_bandits as sb
+from solid_bandits import ope
+from solid_bandits.ope.named import asked_words
+
+ARMS = ["x", "y"]
+
+
+@pytest.fixture(scope="module")
+def log():
+    """Only age matters: above 40 x is right, below it y."""
+    rng = np.random.default_rng(4)
+    bandit = sb.Bandit(arms=ARMS, context=["age", "device"], floor=1.0, seed=1)
+    for place in range(1200):
+        values = {"age": float(rng.normal(40, 9)), "device": str(rng.choice(["ios", "tv"]))}
+        decision = bandit.decide(values, event_id=f"e{place}")
+        sign = 1.0 if decision.arm == "x" else -1.0
+        bandit.learn(decision.event_id, sign * np.sign(values["age"] - 40) + 0.1 * float(rng.normal()))
+    return bandit.log()
+
+
+def test_a_policy_that_sees_the_age_is_worth_more_than_one_that_does_not(log):
+    without = sb.Features(context=["device"], arms=ARMS)
+    seeing, rest = ope.fitted(log, sb.Greedy())
+    blind, same = ope.fitted(log, sb.Greedy(), features=without)
+    assert rest.equals(same)
+    assert rest.equals(log[600:])
+    found = ope.evaluate(rest, {"seeing": seeing, "blind": blind}, ["ips"])
+    assert found["seeing"].value("ips") > 0.7
+    assert abs(found["blind"].value("ips")) < 0.3
+
+
+def test_it_has_learnt_what_a_bandit_learns_from_the_first_half(log):
+    features = sb.Features(context={"age": "number"}, arms=["y", "x"])
+    found, _ = ope.fitted(log, sb.LinTS(), features=features, noise_std=0.5, seed=3)
+    wanted = sb.Bandit.from_log(log[:600], sb.LinTS(), features=features, noise_std=0.5, seed=3)
+    for age in (20.0, 39.0, 60.0):
+        one, other = (
+            made.agent.predict(made.design.encode(made.design.check({"age": age}, None)))
+            for made in (found, wanted)
+        )
+        np.testing.assert_array_equal(one, other)
+    assert found._learned == 600
+
+
+def test_nothing_is_learnt_from_the_rows_that_are_evaluated(log):
+    """The rest may say what it likes: what was learnt is the same."""
+    both = sb.logs.with_features(log)
+    turned = both.with_columns(reward=pl.when(pl.int_range(1200) < 600).then("reward").otherwise(7.0))
+    asked = np.array(both["features"][0].to_list())
+    one, other = (ope.fitted(each, sb.Greedy())[0].predict(asked) for each in (both, turned))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_log_that_has_features_too_is_seen_by_its_names_where_they_are_given(log):
+    both = sb.logs.with_features(log)
+    features = sb.Features(context=["age"], arms=ARMS)
+    by_numbers, rest = ope.fitted(both, sb.Greedy())
+    by_names, _ = ope.fitted(both, sb.Greedy(), features=features)
+    assert by_numbers.dim == 8
+    found = ope.evaluate(rest, {"numbers": by_numbers, "names": by_names}, ["ips"])
+    assert min(one.value("ips") for one in found.values()) > 0.7
+
+
+def test_words_take_names_away(log, tmp_path):
+    sb.logs.write(log, tmp_path / "log.parquet")
+    reader, policies = asked_words(tmp_path / "log.parquet", ["greedy", "uniform"], without=["age"])
+    assert list(policies) == ["uniform", "Greedy, of the first half", "Greedy without age, of the first half"]
+    found = ope.evaluate(reader, policies, ["ips"])
+    assert found["Greedy, of the first half"].value("ips") > 0.7
+    assert abs(found["Greedy without age, of the first half"].value("ips")) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda log: ope.fitted(log, sb.Greedy(), features=["age"]), "features must be sb.Features"),
+        (
+            lambda log: ope.fitted(log, sb.Greedy(), features=sb.Features(context=["age"], arms=["x"])),
+            "must be among 'x', got 'y'",
+        ),
+        (
+            lambda log: asked_words(log, ["greedy"], without=["size"]),
+            "must be a name that the log has, got 'size'; ",
+        ),
+        (
+            lambda log: ope.fitted(
+                {"arm": ARMS * 9, "reward": [1.0] * 18},
+                sb.Greedy(),
+                features=sb.Features(context=["age"], arms=ARMS),
+            ),
+            "log must have named values in every row",
+        ),
+        (
+            lambda log: ope.fitted({"arm": ARMS * 9, "reward": [1.0] * 18}, sb.Greedy()),
+            "must have features, or named",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(log, call, words):
+    with pytest.raises(ValueError, match=words):
+        call(log)

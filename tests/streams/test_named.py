@@ -1,0 +1,151 @@
+"""Columns of named values as rounds: the features of `sb.Features`, from frames and files, wide and long."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import solid_bandits as sb
+from solid_bandits.features.design import Design
+from solid_bandits.logs.named import expanded
+
+ARMS = ["milk", "tea", "water"]
+
+
+def table(rng, rows=40):
+    """Numbers, words, truths and tags, some missing; rewards and prices by arm; arms that are not there."""
+    words = ["ios", "tv", "web", None]
+    data = {
+        "age": [None if rng.random() < 0.2 else float(rng.normal(40, 9)) for _ in range(rows)],
+        "device": [words[rng.integers(4)] for _ in range(rows)],
+        "member": [bool(rng.random() < 0.5) for _ in range(rows)],
+    }
+    for arm in ARMS:
+        data[f"price_{arm}"] = [float(rng.normal(3, 1)) for _ in range(rows)]
+        data[f"kind_{arm}"] = [["mild", "strong"][rng.integers(2)] for _ in range(rows)]
+        data[f"reward_{arm}"] = rng.normal(size=rows).tolist()
+        data[f"there_{arm}"] = [arm == "tea" or bool(rng.random() < 0.7) for _ in range(rows)]
+    return pl.DataFrame(data)
+
+
+DECLARED = {
+    "blocks": sb.Features(["age", "device", "member"], ARMS),
+    "own": sb.Features(["age", "device"], None, ["price", "kind"]),
+    "hybrid": sb.Features(["device", "member"], ["water", "tea", "milk"], ["price", "kind"]),
+}
+
+
+def offers(frame, features):
+    """Each row as a caller would say it, and the arms that are there."""
+    for row in frame.iter_rows(named=True):
+        there = [arm for arm in features.arms or ARMS if row[f"there_{arm}"]]
+        own = {arm: {name: row[f"{name}_{arm}"] for name in features.arm_features} for arm in there}
+        yield {name: row[name] for name in features.context}, own if features.arm_features else there
+
+
+def expected(frame, features):
+    """One at a time by the design: first all rows taken in, then each encoded."""
+    design, named = Design(features), []
+    for context, arms in offers(frame, features):
+        named.append(design.check(context, arms))
+        design.take(named[-1])
+    return [(one.arms, expanded(design, design.encode(one))) for one in named]
+
+
+def same(stream, frame, features):
+    arms = list(features.arms or ARMS)
+    rounds = list(stream.every())
+    found = np.concatenate([one.arrays.features for one in rounds])
+    mask = np.concatenate([one.arrays.available for one in rounds])
+    means = np.concatenate([one.arrays.means for one in rounds])
+    assert stream.arm_names == arms
+    assert len(stream.feature_names) == stream.dim
+    for place, (names, rows) in enumerate(expected(frame, features)):
+        slots = [arms.index(name) for name in names]
+        assert np.flatnonzero(mask[place]).tolist() == sorted(slots)
+        for slot, row, name in zip(slots, rows, names, strict=True):
+            assert found[place, slot].tobytes() == row.tobytes()
+            assert means[place, slot] == frame[f"reward_{name}"][place]
+
+
+@pytest.mark.parametrize("kind", DECLARED)
+def test_features_of_rounds_are_those_of_decisions(kind, tmp_path):
+    frame, features = table(np.random.default_rng(1)), DECLARED[kind]
+    given = {"reward": "reward_{arm}", "available": "there_{arm}", "named": features}
+    same(sb.streams.from_frame(frame, **given), frame, features)
+    same(sb.streams.from_frame(pd.DataFrame(frame.to_dict(as_series=False)), **given), frame, features)
+    frame.write_parquet(tmp_path / "data.parquet")
+    frame.write_csv(tmp_path / "data.csv")
+    for name in ("data.parquet", "data.csv"):
+        same(sb.streams.from_file(tmp_path / name, **given), frame, features)
+
+
+@pytest.mark.parametrize("kind", ["own", "hybrid"])
+def test_rows_of_arms_are_the_same_rounds(kind):
+    frame, features = table(np.random.default_rng(2)), DECLARED[kind]
+    rows = [
+        {"visit": place, "name": arm}
+        | {name: row[name] for name in ("age", "device", "member")}
+        | {name: row[f"{name}_{arm}"] for name in ("price", "kind", "reward", "there")}
+        for place, row in enumerate(frame.iter_rows(named=True))
+        for arm in features.arms or ARMS
+    ]
+    stream = sb.streams.from_frame(
+        pl.DataFrame(rows), round="visit", arm="name", reward="reward", available="there", named=features
+    )
+    wide = sb.streams.from_frame(frame, reward="reward_{arm}", available="there_{arm}", named=features)
+    places = [stream.arm_names.index(arm) for arm in wide.arm_names]
+    one, other = (
+        np.concatenate([each.arrays.features for each in which.every()]) for which in (stream, wide)
+    )
+    np.testing.assert_array_equal(one[:, places], other)
+
+
+def test_names_of_the_context_alone_and_a_label():
+    frame = pl.DataFrame({"age": [20.0, 30.0, 50.0], "device": ["ios", None, "tv"], "right": ["x", "y", "x"]})
+    stream = sb.streams.from_frame(frame, label="right", named=["age", "device"], shuffle=False)
+    assert stream.feature_names[:5] == ["intercept", "age", "device=ios", "device missing", "device=tv"]
+    (rounds,) = stream.every()
+    spread = np.std([20.0, 30.0])  # renewed after one, two, four rows
+    np.testing.assert_allclose(rounds.arrays.features[2, 0, :5], [1.0, (50 - 25) / spread, 0, 0, 1])
+    results = sb.simulate(stream, {"it": sb.Greedy()}, horizon=3, runs=2, jobs=1)
+    assert results.final()["runs"].item() == 2
+
+
+def test_cells_of_text_are_read_as_their_types_want_them(tmp_path):
+    (tmp_path / "data.csv").write_text(
+        "code,size,seen,tags,win,reward_a,reward_b\n007,1.5,2026-03-01,x|y,true,1,0\n012,,2026-03-02,,false,0,1\n"
+    )
+    told = {"code": "category", "size": None, "seen": "weekday", "tags": "tags", "win": None}
+    stream = sb.streams.from_file(tmp_path / "data.csv", reward="reward_{arm}", named=told)
+    assert stream.naming.design.context.kinds == told | {"size": "number", "win": "boolean"}
+    assert {"code=007", "size", "seen=Sunday", "tags=x", "tags missing", "win"} <= set(stream.feature_names)
+
+
+FRAME = pl.DataFrame({"age": [1.0, 2.0], "reward_a": [0.0, 1.0], "reward_b": [1.0, 0.0]})
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"named": ["size"]}, "column 'size' is missing; there are 'age'"),
+        ({"named": ["age"], "context": "age"}, "context must be left out where named is given"),
+        ({"named": ["age"], "intercept": False}, "intercept must be True where features have names"),
+        ({"named": sb.Features(["age"], ["a"])}, "named must have the arms of the data, a, b, got a"),
+        ({"named": {"age": "category"}}, "row 0, round 0: age must be text"),
+        ({"named": {"age": "size"}}, "type of 'age' in context must be one of"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(changed, words):
+    with pytest.raises(ValueError, match=words):
+        sb.streams.from_frame(FRAME, reward="reward_{arm}", **changed)
+
+
+def test_streams_that_declare_otherwise_have_another_fingerprint(tmp_path):
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    names = [["age"], {"age": "number"}]
+    found = {
+        sb.streams.from_file(tmp_path / "a.parquet", reward="reward_{arm}", named=one).fingerprint
+        for one in names
+    }
+    assert len(found) == 2
