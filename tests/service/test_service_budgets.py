@@ -1,5 +1,6 @@
 """Budgets: what one key may take, turns of models and keys, reports that are ended, models that cannot be used."""
 
+import asyncio
 import itertools
 import json
 import os
@@ -17,7 +18,7 @@ from page_code import DOCS
 from served import SPEC, TWO, bearer, process, service, stored, tampering, until
 from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import FullError
-from solid_bandits.service import keys, loading, parsing
+from solid_bandits.service import keys, limits, loading, parsing
 from solid_bandits.service.budgets import Budgets, stated, table
 from solid_bandits.service.limits import VALUE_BYTES, Admission, RefusedError
 from solid_bandits.service.open_store import FILE
@@ -86,6 +87,41 @@ def test_what_calls_of_a_key_may_hold_at_once(budget, value, status, words):
     if budget != "key_bytes":
         with admission.call("a", 100):
             pass
+
+
+def test_as_many_refusals_of_a_key_wait_as_calls_may_be_at_work():
+    async def asked():
+        admission = Admission(Budgets(key_calls=2))
+        waiting = [asyncio.create_task(admission.pause("a")) for _ in range(2)]
+        await asyncio.sleep(0)
+        await asyncio.wait_for(admission.pause("a"), 60)  # one more does not wait
+        other = asyncio.create_task(admission.pause("b"))
+        await asyncio.sleep(0)
+        assert not any(one.done() for one in [*waiting, other])
+        for one in [*waiting, other]:
+            one.cancel()
+        await asyncio.gather(*waiting, other, return_exceptions=True)
+        assert not admission._pausing
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "PAUSE", 1e6)
+        asyncio.run(asked())
+
+
+def test_a_large_body_is_refused_after_a_pause_a_small_one_at_once(tmp_path, monkeypatch):
+    pauses = []
+
+    async def pause(self, key):
+        pauses.append(key)
+
+    monkeypatch.setattr(Admission, "pause", pause)
+    with stored(tmp_path, key_bytes=200.0) as client:
+        client.post("/v1/models", json=SPEC)
+        statuses = []
+        for size in (100, 100, 100, parsing.SMALL + 100):
+            answer = client.post("/v1/models/news/decisions", content=b" " * size)
+            statuses.append((answer.status_code, answer.headers.get("connection"), len(pauses)))
+    assert statuses[-2:] == [(429, None, 0), (429, "close", 1)]
 
 
 def test_values_of_a_body_are_counted_before_they_are_read():

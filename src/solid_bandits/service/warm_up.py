@@ -10,14 +10,17 @@ from solid_bandits.service.stats import Stats
 
 
 def warm_up(spec: ModelSpec) -> None:
-    """Decide, learn and count with a model as specified; a ValueError, TypeError or OverflowError says what cannot be.
+    """Decide, alone and together, learn and count with a model as specified; a ValueError, TypeError or OverflowError
+    says what cannot be.
 
     Its statistics too: they are taken in some hundred rewards at a time, and would else be compiled in the midst of
     traffic, with all calls of all models waiting for it.
     """
     bandit, stats = new_bandit(spec), Stats(spec.dim)
     bandit.beside = stats
-    bandit.learn(bandit.decide(np.eye(2, spec.dim) + 0.5).event_id, 0.0)
+    offer = np.eye(2, spec.dim) + 0.5
+    bandit.learn(bandit.decide(offer).event_id, 0.0)
+    bandit.decide_many([{"features": offer}] * 2)
     stats.answer(0)
 
 
