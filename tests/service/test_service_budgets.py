@@ -1,6 +1,7 @@
 """Budgets: what one key may take, turns of models and keys, reports that are ended, models that cannot be used."""
 
 import asyncio
+import inspect
 import itertools
 import json
 import os
@@ -16,6 +17,7 @@ import pytest
 
 from page_code import DOCS
 from served import SPEC, TWO, bearer, process, service, stored, tampering, until
+from solid_bandits.cli.serve import serve
 from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import FullError
 from solid_bandits.service import keys, limits, loading, parsing
@@ -24,6 +26,13 @@ from solid_bandits.service.limits import VALUE_BYTES, Admission, RefusedError
 from solid_bandits.service.open_store import FILE
 from solid_bandits.service.runtime import Settings
 from solid_bandits.service.turns import Turns
+
+
+def test_what_serve_allows_unless_told_otherwise_is_what_budgets_state():
+    told = inspect.signature(serve).parameters
+    assert {name: told[name].default for name in ("rate", "key_bytes", "largest_body")} == {
+        one.name: one.value for one in stated(Budgets()) if one.name in told
+    }
 
 
 class Call(NamedTuple):
