@@ -18,6 +18,7 @@ where a call fails.
 
 import argparse
 import hashlib
+import math
 import os
 import random
 import re
@@ -202,7 +203,7 @@ def minute(client: Client, alone: sqlite3.Connection, until: float) -> Minute:
                 continue
         files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
         found.append((memory(pid), helpers, files, computing(), committing))
-    spans = sorted(client.spans)
+    spans = sorted(client.spans) or [math.nan]  # a machine that stands still answers nobody
     stored = sum(one.stat().st_size for one in client.server.directory.iterdir()) / (1 << 20)
     held, helped, files, computed, committed = (median(column) for column in zip(*found, strict=True))
     return Minute(
