@@ -71,7 +71,7 @@ class Attacked:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            start_new_session=True,  # Linux shares processors among sessions: else the attackers would take the server's
+            start_new_session=True,  # Linux shares processors among sessions: the attackers' is not the server's
         )
         assert self.process.stdout is not None
         giving_up = threading.Timer(PATIENCE, self.process.kill)  # then the line ends, empty

@@ -10,8 +10,8 @@ A server as a process with a small model, a client that asks it 50 times a secon
 - SIGTERM while evaluations are at work.
 
 An attack has succeeded where the small model's calls fail, or their 99th percentile is more than five times that
-just before without the attack (50 ms at least are allowed), where the service needs more than 200 MiB above its memory at rest and
-what its budgets name, or where it does not end or start again.
+just before without the attack (50 ms at least are allowed), where the service needs more than 200 MiB above its memory
+at rest and what its budgets name, or where it does not end or start again.
 
     python attacks/service_fairness.py --seconds 20 --open 600
 """
