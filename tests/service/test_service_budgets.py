@@ -22,6 +22,7 @@ from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import FullError
 from solid_bandits.service import keys, limits, loading, parsing
 from solid_bandits.service.budgets import Budgets, stated, table
+from solid_bandits.service.helpers import environment
 from solid_bandits.service.limits import VALUE_BYTES, Admission, RefusedError
 from solid_bandits.service.open_store import FILE
 from solid_bandits.service.runtime import Settings
@@ -233,6 +234,14 @@ def test_an_evaluation_that_takes_too_long_is_ended_and_the_next_is_answered(tmp
         assert client.post("/v1/models/news/decisions", json={"features": TWO}).status_code == 200
     with stored(tmp_path) as client:
         assert client.get("/v1/models/news/evaluate").status_code == 200
+
+
+def test_processes_beside_the_service_have_one_thread_unless_it_was_told_otherwise(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    found = environment()
+    assert (found["OPENBLAS_NUM_THREADS"], found["OMP_NUM_THREADS"]) == ("1", "3")
+    assert found["PATH"] == os.environ["PATH"]
 
 
 def test_reports_that_wait_have_a_bound(tmp_path):
