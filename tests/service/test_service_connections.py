@@ -387,7 +387,7 @@ def test_what_follows_a_body_is_the_next_request(tmp_path, size):
         body = json.dumps({"event_id": "a", "features": [[1, 0, 0], [0, 1, 0]]}).ljust(size)
         asked = f"POST /v1/models/news/decisions HTTP/1.1\r\n{key}{JSON}content-length: {size}\r\n\r\n{body}"
         end = f"GET /health HTTP/1.1\r\nconnection: close\r\n{'a: b' * 10_000}: c\r\n\r\n"
-        connection.sendall((asked + asked + end).encode())
+        connection.sendall((asked + end).encode())
         said = rest_of(connection)
-        assert re.findall(rb"HTTP/1.1 (\d+)", said) == [b"200"] * 3
-        assert re.findall(rb'"again":(\w+)', said) == [b"false", b"true"]
+        assert re.findall(rb"HTTP/1.1 (\d+)", said) == [b"200"] * 2
+        assert b'"event_id":"a"' in said
