@@ -95,7 +95,8 @@ class Client:
         """Do it again and again, so many seconds apart."""
         rng, number = random.Random(seed), 0
         head = {"Authorization": f"Bearer {self.server.key}"}
-        with httpx.Client(base_url=self.server.url, headers=head, timeout=300) as client:
+        kept = httpx.Limits(keepalive_expiry=2.0)  # the service closes what idles for five seconds
+        with httpx.Client(base_url=self.server.url, headers=head, timeout=300, limits=kept) as client:
             due = time.monotonic()
             while not self.ended.is_set():
                 try:
