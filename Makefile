@@ -10,6 +10,7 @@
 # make bench-streams a million rounds of a stream: seconds and memory of each policy, beside other libraries
 # make service-demo  the decision service with synthetic traffic and its page, until Ctrl-C
 # make attack  fuzzers, races, kills and the exact referee of the brackets: about an hour of an idle machine
+# make attack-hour  an hour of mixed load on the service: memory, files and times at its end
 # make reproduction   every experiment of the paper at its scale; figures and docs/reproduction.md from it
 # make pages   the latter alone, from results that are there (RESULTS=DIR)
 PYTHON ?= python3
@@ -26,7 +27,7 @@ define NEW_ENOUGH
 	    || { echo "Python 3.11 or newer is needed; name one with make PYTHON=python3.12 ..."; exit 1; }
 endef
 
-.PHONY: demo service-demo check test coverage test-long lint format docs bench bench-peers bench-streams attack reproduction pages clean
+.PHONY: demo service-demo check test test-long coverage lint format docs bench bench-peers bench-streams attack attack-hour reproduction pages clean
 
 demo: .venv/run
 	rm -rf demo
@@ -84,6 +85,9 @@ attack: .venv/test
 	$(BIN)/python attacks/service_connections.py
 	$(BIN)/python attacks/service_fairness.py
 	$(BIN)/python attacks/service_nodes.py
+
+attack-hour: .venv/test
+	$(BIN)/python attacks/service_hour.py
 
 bench-peers: .venv-peers/ready
 	.venv-peers/bin/python benchmarks/peers --table benchmarks/peers.md --figure docs/_static/peers.png

@@ -67,7 +67,11 @@ class Attacked:
             "0",
         ]
         self.process = subprocess.Popen(
-            [*command, *self._more], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [*command, *self._more],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,  # Linux shares processors among sessions: the attackers' is not the server's
         )
         assert self.process.stdout is not None
         giving_up = threading.Timer(PATIENCE, self.process.kill)  # then the line is empty

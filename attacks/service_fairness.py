@@ -9,15 +9,16 @@ A server as a process with a small model, a client that asks it 50 times a secon
 - a writer's key that leaves decisions of 100,000 features open: memory, and that of the start after a kill;
 - SIGTERM while evaluations are at work.
 
-An attack succeeds if the small model's calls fail, if their 99th percentile is more than five times that without an
-attack (at least 50 ms are allowed), if the service needs more than 200 MiB above its memory at rest and its budgets, or
-if it does not end or start again.
+An attack has succeeded where the small model's calls fail, or their 99th percentile is more than five times that
+just before without the attack (50 ms at least are allowed), where the service needs more than 200 MiB above its memory
+at rest and what its budgets name, or where it does not end or start again.
 
     python attacks/service_fairness.py --seconds 20 --open 600
 """
 
 import argparse
 import json
+import os
 import random
 import signal
 import sqlite3
@@ -66,7 +67,7 @@ class Asking:
 
     def __enter__(self) -> "Asking":
         self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
         assert self._process.stdout is not None
         self._process.stdout.readline()  # waits until its first call is answered
@@ -148,24 +149,33 @@ def largest(dim: int, size: int) -> bytes:
     return ('{"decisions":[' + ",".join([offer] * (values // (min(rows, 1_000) * dim))) + "]}").encode()
 
 
-def measured(
-    server: Attacked,
-    name: str,
-    seconds: float,
-    before: float | None,
-    attack: Callable[[], AbstractContextManager[object]] | None = None,
-) -> tuple[float, bool]:
-    """Return the small model's 99th percentile, and whether the attack succeeded."""
-    with nullcontext() if attack is None else attack() as answers, Asking(server.url, server.key) as asking:
+def asked(server: Attacked, name: str, seconds: float, attack: AbstractContextManager[object]) -> Asking:
+    """The small model's client beside an attack; prints what it found."""
+    with attack as answers, Asking(server.url, server.key) as asking:
         time.sleep(seconds)
     p50, p99, longest = asking.share(0.5), asking.share(0.99), asking.share(1.0)
     print(
         f"  {name}: {len(asking.seconds):,} calls of others, {asking.failed} failed, median {p50 * 1e3:.1f} ms, "
-        f"99% {p99 * 1e3:.1f} ms, longest {longest * 1e3:.0f} ms; the attacker was answered {answers or 'nothing'}",
+        f"99% {p99 * 1e3:.1f} ms, longest {longest * 1e3:.0f} ms; the attacker was answered {answers or 'nothing'}; "
+        f"load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
-    bad = asking.failed > 0 or (before is not None and p99 > max(FACTOR * before, LEAST))
-    return p99, bad
+    return asking
+
+
+def measured(
+    server: Attacked,
+    name: str,
+    seconds: float,
+    timed: bool,
+    attack: Callable[[], AbstractContextManager[object]],
+) -> bool:
+    """Whether the attack has succeeded: the small model's client beside it, and without it just before."""
+    before = asked(server, "alone", seconds, nullcontext()).share(0.99)
+    beside = asked(server, name, seconds, attack())
+    p99 = beside.share(0.99)
+    print(f"    99%: {p99 / before:.1f} times that alone", flush=True)
+    return beside.failed > 0 or (timed and p99 > max(FACTOR * before, LEAST))
 
 
 def damage(directory: Path, model: str) -> None:
@@ -204,8 +214,7 @@ def main() -> None:
                     offers = [{"features": [[1, 0]], "arms": [name]} for name in names]
                     admin.post("/v1/models/arms/decisions", json={"decisions": offers}).raise_for_status()
             writer, reader = server.made("writer"), server.made("reader")
-            alone, _ = measured(server, "alone", given.seconds, None)
-            alone = 1e9 if given.untimed else alone
+            timed = not given.untimed
             body = largest(100, 4 << 20)
             attacks = {
                 f"calls of {len(body) / (1 << 20):.1f} MiB over 24 connections": lambda: many(
@@ -222,7 +231,7 @@ def main() -> None:
                 ),
             }  # fmt: skip
             for name, attack in attacks.items():
-                _, bad = measured(server, name, given.seconds, alone, attack)
+                bad = measured(server, name, given.seconds, timed, attack)
                 failed, tried = failed + bad, tried + 1
             answer = httpx.get(
                 f"{server.url}/v1/models/small/evaluate",
@@ -241,8 +250,8 @@ def main() -> None:
             failed, tried = failed + (took > 30), tried + 1
             damage(server.directory, "large")
             server.start()
-            _, bad = measured(
-                server, "a model whose log is damaged, over 4 connections", given.seconds, alone,
+            bad = measured(
+                server, "a model whose log is damaged, over 4 connections", given.seconds, timed,
                 lambda: many(
                     server, writer, 4,
                     lambda one: one.post("/v1/models/large/rewards", json={"event_id": "a", "reward": 1}),

@@ -33,16 +33,20 @@ class Cluster:
     Without `fsync` it stands any end of a process, its own included, but no end of the machine: tests end processes.
     """
 
-    def __init__(self, folder: Path, programs: Path, fsync: bool) -> None:
+    def __init__(self, folder: Path, programs: Path, fsync: bool, network: str | None = None) -> None:
         self._folder = folder
         self._programs = programs
         self._fsync = fsync
+        self._network = network
         self._names = count(1)
         # Root hands the directory over; anybody else runs the programs as themselves.
         self._as = {"user": USER, "group": USER, "extra_groups": []} if os.getuid() == 0 else {}
         if self._as:
             shutil.chown(folder, USER, USER)
         self._call("initdb", "-D", "data", "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+        if network is not None:
+            with (folder / "data" / "pg_hba.conf").open("a") as rules:
+                rules.write(f"host all all {network} trust\n")
         self.start()
 
     def _call(self, program: str, *arguments: str) -> None:
@@ -63,7 +67,8 @@ class Cluster:
         """Start it, and wait until it answers."""
         # After a crash, files are synced one by one unless told otherwise: seconds.
         synced = "-c fsync=on -c recovery_init_sync_method=syncfs" if self._fsync else "-c fsync=off"
-        options = f"-c listen_addresses='' -c unix_socket_directories={self._folder} {synced}"
+        addresses = "" if self._network is None else "*"
+        options = f"-c listen_addresses='{addresses}' -c unix_socket_directories={self._folder} {synced}"
         self._call("pg_ctl", "-D", "data", "-w", "-t", "300", "-l", "log.txt", "-o", options, "start")
 
     def stop(self, how: str = "fast") -> None:
@@ -96,14 +101,19 @@ def memory() -> str | None:
 
 
 @contextmanager
-def cluster(fsync: bool = False) -> Iterator[Cluster]:
-    """A PostgreSQL with nothing in it; a FileNotFoundError where it is not installed."""
+def cluster(fsync: bool = False, network: str | None = None) -> Iterator[Cluster]:
+    """A PostgreSQL with nothing in it; a FileNotFoundError where it is not installed.
+
+    Args:
+        fsync: whether it stands an end of the machine.
+        network: from where it may be reached besides its socket, as 10.0.0.0/8.
+    """
     programs = binaries()
     if programs is None:
         raise FileNotFoundError("PostgreSQL is not installed: looked for initdb")
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir=None if fsync else memory()))
     try:
-        running = Cluster(folder, programs, fsync)
+        running = Cluster(folder, programs, fsync, network)
         try:
             yield running
         finally:

@@ -9,11 +9,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import psycopg
@@ -37,19 +37,29 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
+class Place(NamedTuple):
+    """Where a node is: what its command begins with, the address it listens at, and how it reaches the database."""
+
+    begin: tuple[str, ...]
+    host: str
+    database: str
+
+
 class Node:
     """A process that serves."""
 
-    def __init__(self, folder: Path, database: str, lease: float) -> None:
-        self._folder = folder
-        self._options = ["--database", database, "--lease", str(lease), "--rate", "100000"]
+    def __init__(self, folder: Path, place: Place, lease: float) -> None:
+        self._folder, self._place, self._lease = folder, place, lease
         self._start()
 
     def _start(self) -> None:
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
+        place, port = self._place, free_port()
+        self.url = f"http://{place.host}:{port}"
         self._said = self._folder / f"{port}.txt"
-        command = [sys.executable, "-m", "solid_bandits", "serve", *self._options, "--port", str(port)]
+        command = [
+            *place.begin, sys.executable, "-m", "solid_bandits", "serve", "--database", place.database, "--port",
+            str(port), "--host", place.host, "--advertise", self.url, "--lease", str(self._lease), "--rate", "100000",
+        ]  # fmt: skip
         with self._said.open("wb") as said:
             self._process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
 
@@ -132,13 +142,16 @@ class Outcome:
 class Nodes:
     """Some nodes, their database, and a load on them."""
 
-    def __init__(self, database: str, count: int, lease: float, folder: Path) -> None:
+    def __init__(
+        self, database: str, count: int, lease: float, folder: Path, places: Sequence[Place] = ()
+    ) -> None:
         self.database = database
+        self._here = Place((), "127.0.0.1", database)
         self.lease = lease
         self._folder = folder
         self.store = PostgresStore(database)
         self.key, _ = keys.create(self.store, "admin", "test")
-        self.nodes = [Node(folder, database, lease) for _ in range(count)]
+        self.nodes = [Node(folder, place, lease) for place in places or [self._here] * count]
         for node in self.nodes:
             node.wait()
         self.headers = {"Authorization": f"Bearer {self.key}"}
@@ -154,7 +167,7 @@ class Nodes:
 
     def add(self) -> Node:
         """One node more."""
-        node = Node(self._folder, self.database, self.lease)
+        node = Node(self._folder, self._here, self.lease)
         node.wait()
         self.nodes.append(node)
         return node
@@ -359,10 +372,10 @@ class Nodes:
 
 
 @contextmanager
-def nodes(database: str, count: int = 2, lease: float = 1.0) -> Iterator[Nodes]:
-    """Nodes that serve, and lead a model."""
+def nodes(database: str, count: int = 2, lease: float = 1.0, places: Sequence[Place] = ()) -> Iterator[Nodes]:
+    """Nodes that serve, and lead a model: so many here, or one at each place."""
     with tempfile.TemporaryDirectory(prefix="nodes-") as folder:
-        running = Nodes(database, count, lease, Path(folder))
+        running = Nodes(database, count, lease, Path(folder), places)
         try:
             yield running
         finally:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import solid_bandits as sb
 from agents import CERTAIN, DECISION, ONE_CONTEXT, POLICIES, TABLE, make_agent, offer, play, same
 from solid_bandits.core import loop
+from solid_bandits.core.offer import as_arms
 from solid_bandits.core.randomness import ENVIRONMENT, make_rng, normal, uniform
 from solid_bandits.policies.state import state_to_plain
 
@@ -189,6 +190,21 @@ def test_many_rewards_are_checked_before_any_is_taken_in(name):
     with pytest.raises(ValueError, match="rewards must have 4 entries, one per decision, got 3"):
         agent.learn_many(decisions, [1.0] * 3)
     assert snapshot(agent) == before
+
+
+@pytest.mark.parametrize("arms", [4_096, 4_097, 100_000])
+def test_features_of_many_arms_are_checked_too(arms):
+    """They are looked at in another way than those of few."""
+    agent = sb.Agent(sb.Greedy(), dim=2, noise_std=1.0, seed=0)
+    features = np.random.default_rng(0).normal(size=(arms, 2))
+    for place in (0, arms - 1):
+        for wrong, words in ((np.nan, "nan"), (-np.inf, "inf"), (np.inf, "inf"), (-1e31, "1e"), (1e31, "1e")):
+            given = features.copy()
+            given[place, 1] = wrong
+            with pytest.raises(ValueError, match=f"features must .*{words}"):
+                agent.decide(given)
+    features[0] = -1e30, 0.0
+    assert as_arms(features, 2) is features
 
 
 @pytest.mark.parametrize("name", DECISION)

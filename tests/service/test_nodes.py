@@ -3,7 +3,10 @@
 Each scenario is played once; `attacks/service_nodes.py` plays them many times.
 """
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -155,3 +158,18 @@ def test_a_killed_leader(loaded):
 def test_nobody_has_printed_a_traceback(running):
     for said in running.said():
         assert "Traceback" not in said
+
+
+def test_leaders_that_are_cut_off():
+    """In network namespaces, once in each way, by the attack itself."""
+    attack = Path(__file__).parents[2] / "attacks" / "service_nodes.py"
+    none = [word for kind in ("kills", "stops", "locks", "crashes") for word in (f"--{kind}", "0")]
+    done = subprocess.run(
+        [sys.executable, str(attack), *none, "--cuts", "1"], capture_output=True, text=True, timeout=550
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    if "leaders are not cut off" in done.stdout:
+        pytest.skip(done.stdout.splitlines()[-1])
+    rows = [line.split("|") for line in done.stdout.splitlines()[2:]]
+    assert [row[2].strip() for row in rows] == ["1"] * 4
+    assert [[cell.strip() for cell in row[4:6]] for row in rows] == [["0", "0"]] * 4  # lost, doubled

@@ -231,8 +231,8 @@ def test_sessions_that_were_ended_are_replaced(store):
 
 def test_tables_of_another_version_are_left_alone(store):
     with psycopg.connect(store.url) as other:
-        other.execute("UPDATE solid_bandits.about SET value = '2'")
-    with pytest.raises(StoreError, match="must have version 1 of these tables, got 2"):
+        other.execute("UPDATE solid_bandits.about SET value = '9'")
+    with pytest.raises(StoreError, match="must have version 2 of these tables, got 9"):
         PostgresStore(store.url)
 
 

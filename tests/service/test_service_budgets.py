@@ -1,5 +1,7 @@
 """Budgets: what one key may take, turns of models and keys, reports that are ended, models that cannot be used."""
 
+import asyncio
+import inspect
 import itertools
 import json
 import os
@@ -15,14 +17,23 @@ import pytest
 
 from page_code import DOCS
 from served import PATIENCE, SETTINGS, SPEC, TWO, bearer, process, service, stored, tampering, until
+from solid_bandits.cli.serve import serve
 from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import FullError
-from solid_bandits.service import keys, loading, parsing, reports
+from solid_bandits.service import keys, limits, loading, parsing, reports
 from solid_bandits.service.budgets import Budgets, stated, table
+from solid_bandits.service.helpers import environment
 from solid_bandits.service.limits import VALUE_BYTES, Admission, RefusedError
 from solid_bandits.service.open_store import FILE
 from solid_bandits.service.runtime import Settings
 from solid_bandits.service.turns import Turns
+
+
+def test_what_serve_allows_unless_told_otherwise_is_what_budgets_state():
+    told = inspect.signature(serve).parameters
+    assert {name: told[name].default for name in ("rate", "key_bytes", "largest_body")} == {
+        one.name: one.value for one in stated(Budgets()) if one.name in told
+    }
 
 
 class Call(NamedTuple):
@@ -86,6 +97,41 @@ def test_what_calls_of_a_key_may_hold_at_once(budget, value, status, words):
     if budget != "key_bytes":
         with admission.call("a", 100):
             pass
+
+
+def test_as_many_refusals_of_a_key_wait_as_calls_may_be_at_work():
+    async def asked():
+        admission = Admission(Budgets(key_calls=2))
+        waiting = [asyncio.create_task(admission.pause("a")) for _ in range(2)]
+        await asyncio.sleep(0)
+        await asyncio.wait_for(admission.pause("a"), 60)  # one more does not wait
+        other = asyncio.create_task(admission.pause("b"))
+        await asyncio.sleep(0)
+        assert not any(one.done() for one in [*waiting, other])
+        for one in [*waiting, other]:
+            one.cancel()
+        await asyncio.gather(*waiting, other, return_exceptions=True)
+        assert not admission._pausing
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "PAUSE", 1e6)
+        asyncio.run(asked())
+
+
+def test_a_large_body_is_refused_after_a_pause_a_small_one_at_once(tmp_path, monkeypatch):
+    pauses = []
+
+    async def pause(self, key):
+        pauses.append(key)
+
+    monkeypatch.setattr(Admission, "pause", pause)
+    with stored(tmp_path, key_bytes=200.0) as client:
+        client.post("/v1/models", json=SPEC)
+        statuses = []
+        for size in (100, 100, 100, parsing.SMALL + 100):
+            answer = client.post("/v1/models/news/decisions", content=b" " * size)
+            statuses.append((answer.status_code, answer.headers.get("connection"), len(pauses)))
+    assert statuses[-2:] == [(429, None, 0), (429, "close", 1)]
 
 
 def test_values_of_a_body_are_counted_before_they_are_read():
@@ -193,6 +239,14 @@ def test_an_evaluation_that_takes_too_long_is_ended_and_the_next_is_answered(tmp
         assert client.get("/v1/models/news/evaluate").status_code == 200
 
 
+def test_processes_beside_the_service_have_one_thread_unless_it_was_told_otherwise(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    found = environment()
+    assert (found["OPENBLAS_NUM_THREADS"], found["OMP_NUM_THREADS"]) == ("1", "3")
+    assert found["PATH"] == os.environ["PATH"]
+
+
 def test_reports_that_wait_have_a_bound(tmp_path, monkeypatch):
     """One is at work, held here until the others have come; one waits, four are refused."""
     gate, line = threading.Event(), reports.Reports._line
@@ -247,7 +301,7 @@ def test_a_damaged_model_is_remembered_told_at_once_and_tried_again_later(tmp_pa
         metrics = client.get("/metrics").text
         assert re.search(r'solid_bandits_failed_model\{model="news"\} \d', metrics)
         assert "solid_bandits_models 1.0" in metrics
-    assert [wait for _, wait in tried] == [0.5, 1, 2, 4][: len(tried)]
+    assert [wait for _, wait in tried] == [0.5 * 2**place for place in range(len(tried))]
     assert len(tried) >= 3
     assert all(later[0] - earlier[0] >= earlier[1] for earlier, later in itertools.pairwise(tried))
     assert len(tried) <= caplog.text.count("model 'news' cannot be loaded") <= len(tried) + 1

@@ -438,3 +438,18 @@ def test_there_are_files_for_all_connections(tmp_path, soft, hard, refused):
             capture_output=True, text=True, timeout=PATIENCE,
         )  # fmt: skip
         assert ended.stdout == "(406, 2000)\n", ended.stderr
+
+
+@pytest.mark.parametrize("size", [4_095, 4_096, 100_000, 300_001])
+def test_what_follows_a_body_is_the_next_request(tmp_path, size):
+    """Whatever comes in one piece with it: bodies are parsed at once, heads in slices."""
+    with bounded(tmp_path) as client, dialled(client.base_url) as connection:
+        client.post("/v1/models", json=SPEC)
+        key = f"authorization: {client.headers['authorization']}\r\n"
+        body = json.dumps({"event_id": "a", "features": [[1, 0, 0], [0, 1, 0]]}).ljust(size)
+        asked = f"POST /v1/models/news/decisions HTTP/1.1\r\n{key}{JSON}content-length: {size}\r\n\r\n{body}"
+        end = f"GET /health HTTP/1.1\r\nconnection: close\r\n{'a: b' * 10_000}: c\r\n\r\n"
+        connection.sendall((asked + end).encode())
+        said = rest_of(connection)
+        assert re.findall(rb"HTTP/1.1 (\d+)", said) == [b"200"] * 2
+        assert b'"event_id":"a"' in said

@@ -325,6 +325,8 @@ model = caught_up_model(None, store.add_model("news", spec.model_dump_json(), 0)
 for number in range(300):  # more than statistics wait for
     model.decide([DecisionAsked(features=[[1, 0, 0.5], [0, 1, 0.2]], event_id=f"e{number}")], number)
     model.learn([RewardGiven(event_id=f"e{number}", reward=number % 3)], number)
+offers = [DecisionAsked(features=[[1, 0, 0.5]] * (100 * many), event_id=f"many{many}") for many in (1, 2)]
+model.decide(offers, 300)
 model.stats.answer(300)
 model.history.pack()
 print(late)

@@ -12,6 +12,9 @@ from solid_bandits.core.setting import LARGEST_FEATURE, check_features
 
 FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 LARGEST_SQUARE = LARGEST_FEATURE**2
+MOST_AT_ONCE = 8_192
+"""Numbers whose product with themselves is taken: beyond ten thousand OpenBLAS shares it among threads, and where the
+machine is busy waits for them a thousand times as long as the product takes."""
 ALL: Bools = np.ones(0, dtype=np.bool_)
 """Stands for a mask of every arm."""
 
@@ -33,6 +36,8 @@ def is_ready(features: Floats) -> bool:
     flags = features.flags
     if features.dtype != FLOAT or not flags.c_contiguous or not flags.aligned or features.size == 0:
         return False
+    if features.size > MOST_AT_ONCE:
+        return bool(features.max() <= LARGEST_FEATURE and features.min() >= -LARGEST_FEATURE)
     return bool(np.vdot(features, features) <= LARGEST_SQUARE)  # not so if any of them is not a number
 
 

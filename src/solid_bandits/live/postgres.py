@@ -38,7 +38,7 @@ from solid_bandits.live.store import (
 logger = logging.getLogger("solid_bandits.live")
 Connection = psycopg.Connection[Any]
 
-VERSION = "1"
+VERSION = "2"
 """Of the tables: raised when those of before would be read wrongly."""
 SETTINGS = """
 SET search_path = solid_bandits;

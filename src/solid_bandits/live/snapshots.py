@@ -34,6 +34,8 @@ PathLike = str | os.PathLike[str]
 KIND = "solid-bandits bandit"
 VERSION = 4
 """Of the format: raised when a snapshot of before would be read wrongly."""
+ARCHIVE = b"PK\x03\x04"
+"""What a zip file begins with: bandit files were such before version 4."""
 CLOSE = 1e-5
 """By which probabilities may miss 1 in sum: more than in a log, so that a bandit made from one can be loaded."""
 
@@ -47,6 +49,10 @@ def sealed(plain: Plain) -> bytes:
 
 def opened(content: bytes) -> Plain:
     """What was sealed; a ValueError where it is not what was written."""
+    if content.startswith(ARCHIVE):
+        raise ValueError(
+            f"it must be of version {VERSION} of this format, got an archive: it was written by release 0.2 or earlier"
+        )
     line, _, text = content.partition(b"\n")
     try:
         seal = json.loads(line)

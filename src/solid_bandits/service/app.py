@@ -2,8 +2,8 @@
 
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from json import JSONDecodeError
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -144,28 +144,26 @@ def _guarded(service: Service) -> type[APIRoute]:
                 said = request.headers.get("content-length", "0")
                 if "transfer-encoding" in request.headers or not said.isdecimal():
                     said = str(service.settings.largest_body)
-                with _closing(int(said)), service.admission.call(row.id, int(said)) as held:
-                    parsed = _Parsed(request, service, row.id)
-                    try:
-                        held.body(await parsed.body(), service.settings.body_values)
-                    except ClientDisconnect:  # nobody is there to take the answer
-                        return error_response(400, "the connection was closed before the body was complete")
-                    await parsed.read()
-                    return await answer(parsed)
+                try:
+                    with service.admission.call(row.id, int(said)) as held:
+                        parsed = _Parsed(request, service, row.id)
+                        try:
+                            held.body(await parsed.body(), service.settings.body_values)
+                        except ClientDisconnect:  # nobody is there to take the answer
+                            return error_response(
+                                400, "the connection was closed before the body was complete"
+                            )
+                        await parsed.read()
+                        return await answer(parsed)
+                except RefusedError as error:
+                    if error.status == 429 and int(said) > SMALL:
+                        error.close = True  # the body is not read for nothing
+                        await service.admission.pause(row.id)
+                    raise
 
             return guarded
 
     return Guarded
-
-
-@contextmanager
-def _closing(size: int) -> Iterator[None]:
-    """Within, a refusal of a call with a large body ends the connection: the body is not read for nothing."""
-    try:
-        yield
-    except RefusedError as error:
-        error.close = error.status == 429 and size > SMALL
-        raise
 
 
 def _add_errors(app: FastAPI) -> None:

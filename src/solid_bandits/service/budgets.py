@@ -19,7 +19,7 @@ class Budgets:
 
     rate: float = _budget(1_000.0, "requests per second", "requests of a key", 429)
     key_bytes: float = _budget(
-        16.0 * MIB, "bytes per second", "bodies of a key; one second's may come at once", 429
+        8.0 * MIB, "bytes per second", "bodies of a key; one second's may come at once", 429
     )
     key_calls: int = _budget(256, "calls", "calls of a key that are not answered yet", 429)
     key_memory: int = _budget(64 * MIB, "bytes", "memory of these, about", 429)

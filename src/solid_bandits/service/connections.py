@@ -62,6 +62,8 @@ class Connection(HttpToolsProtocol):
         self._begun = False
         """Whether a message began in the slice being parsed."""
         self._body_bytes = 0
+        self._body_left = 0
+        """Bytes of the body that are still to come, where its head says how many; else 0."""
         self._other_bytes = 0
         """Bytes of the message besides its body: its head, the lengths of chunks, trailers."""
         self._rest = b""
@@ -103,14 +105,16 @@ class Connection(HttpToolsProtocol):
             self._parse(data)
 
     def _parse(self, data: bytes) -> None:
-        view = memoryview(data)
-        for start in range(0, len(data), SLICE):
-            if self.pipeline:  # otherwise as many requests would begin as fit into the data
+        view, start = memoryview(data), 0
+        while start < len(data):
+            if self.pipeline:  # else as many requests would be begun as fit into the data
                 self._keep(data[start:])
                 return
-            self._parse_slice(view[start : start + SLICE])
+            end = start + max(SLICE, self._body_left)  # the rest of a body at once: nothing else is in it
+            self._parse_slice(view[start:end])
             if self._deaf or self.transport.is_closing():
                 return
+            start = end
 
     def _parse_slice(self, part: memoryview) -> None:
         if self._since is None:
@@ -147,7 +151,7 @@ class Connection(HttpToolsProtocol):
         """Handle the beginning of a head."""
         super().on_message_begin()
         self._reading, self._since, self._begun = "head", self.loop.time(), True
-        self._body_bytes = self._other_bytes = 0
+        self._body_bytes = self._body_left = self._other_bytes = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Handle a line of the head, or a trailer, which is ignored."""
@@ -161,16 +165,20 @@ class Connection(HttpToolsProtocol):
         """Handle a complete head, with which its request begins."""
         super().on_headers_complete()
         self._reading, self._since = "body", self.loop.time()
+        self._body_left = next(
+            (int(value) for name, value in self.headers if name == b"content-length" and value.isdigit()), 0
+        )
         self.idle.pop(self, None)
 
     def on_body(self, body: bytes) -> None:
         """Handle a part of a body."""
         self._body_bytes += len(body)
+        self._body_left -= min(len(body), self._body_left)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Handle a complete request."""
-        self._reading, self._since = "nothing", None
+        """A request is complete."""
+        self._reading, self._since, self._body_left = "nothing", None, 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

@@ -1,9 +1,19 @@
-"""Set-up of the processes next to the service: they end with it, and yield resources to it."""
+"""What the processes beside the service have in common: they end with it, give way to it, and take one processor."""
 
 import os
 import signal
 from contextlib import suppress
 from pathlib import Path
+
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
+"""Variables by which libraries are told how many threads they may have."""
+
+
+def environment() -> dict[str, str]:
+    """What such a process is started with: one thread for each library, unless the service was told otherwise. With
+    more it would take all processors from decisions.
+    """
+    return dict.fromkeys(THREADS, "1") | dict(os.environ)
 
 
 def begin(nice: int) -> None:

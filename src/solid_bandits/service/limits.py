@@ -1,5 +1,6 @@
 """How much one caller may ask for: bytes of a body, requests and bytes per second, calls and memory at once."""
 
+import asyncio
 import math
 import time
 from collections import Counter
@@ -13,6 +14,8 @@ from solid_bandits.service.errors import RefusedError, error_response, unavailab
 
 VALUE_BYTES = 32
 """Bytes of memory of one number of a body, as a number of Python in a list."""
+PAUSE = 1.0
+"""Seconds before a large body is refused with 429. Its call waits with the beginning of it."""
 
 
 class Rate:
@@ -42,6 +45,7 @@ class Admission:
         self.calls: Counter[str] = Counter()
         self.memory: Counter[str] = Counter()
         """Bytes, about."""
+        self._pausing: Counter[str] = Counter()
         self._budgets = budgets
         self._requests = Rate(budgets.rate)
         self._bytes = Rate(budgets.key_bytes)
@@ -73,6 +77,20 @@ class Admission:
             for counter in (self.calls, self.memory):
                 if not counter[key]:
                     del counter[key]
+
+    async def pause(self, key: str) -> None:
+        """Wait before a large body is refused: whoever sends the next one at once would else keep the service busy with
+        refusals. As many calls of a key wait as may be at work.
+        """
+        if self._pausing[key] >= self._budgets.key_calls:
+            return
+        self._pausing[key] += 1
+        try:
+            await asyncio.sleep(PAUSE)
+        finally:
+            self._pausing[key] -= 1
+            if not self._pausing[key]:
+                del self._pausing[key]
 
     def hold(self, key: str, count: int) -> None:
         """Let a key have so many bytes more; a refusal where it may not."""

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from solid_bandits.service.errors import invalid, unavailable
-from solid_bandits.service.helpers import begin
+from solid_bandits.service.helpers import begin, environment
 from solid_bandits.service.personalizer import RankAsked, RankedAsked
 from solid_bandits.service.schemas import (
     DecisionAsked,
@@ -71,7 +71,9 @@ class Parser:
                 return None
             if self._process is None or self._process.poll() is not None:
                 command = [sys.executable, "-m", "solid_bandits.service.parsing"]
-                self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
+                )
             process = self._process
         assert process.stdin is not None
         assert process.stdout is not None

@@ -87,7 +87,7 @@ def answered(asked: Plain) -> Plain:
 
 def main() -> None:
     """Answer requests until there are no more."""
-    begin(nice=10)
+    begin(nice=19)
     for line in sys.stdin:
         found: dict[str, Any]
         try:

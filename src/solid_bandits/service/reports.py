@@ -13,6 +13,7 @@ from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import Store
 from solid_bandits.service.budgets import Budgets
 from solid_bandits.service.errors import RefusedError, invalid, unavailable
+from solid_bandits.service.helpers import environment
 
 IDLE = 60.0
 """Seconds without a request after which the process is ended to free its memory."""
@@ -77,8 +78,9 @@ class Reports:
                 return ""
             if self._process is None or self._process.poll() is not None:
                 command = [sys.executable, "-m", "solid_bandits.service.reading"]
-                pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-                self._process = subprocess.Popen(command, text=True, **pipes)  # type: ignore[call-overload]
+                self._process = subprocess.Popen(
+                    command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
+                )
             process, self._busy = self._process, True
         assert process.stdin is not None
         assert process.stdout is not None

@@ -11,7 +11,8 @@ from solid_bandits.service.stats import Stats
 
 
 def warm_up(spec: ModelSpec) -> None:
-    """Decide, learn and count with a model as specified; a ValueError, TypeError or OverflowError says what cannot be.
+    """Decide, alone and together, learn and count with a model as specified; a ValueError, TypeError or OverflowError
+    says what cannot be.
 
     Its statistics too: they are taken in some hundred rewards at a time, and would else be compiled in the midst of
     traffic, with all calls of all models waiting for it.
@@ -22,7 +23,9 @@ def warm_up(spec: ModelSpec) -> None:
     tried = [(np.eye(2, spec.dim or 1) + 0.5, None)] if features is None else trials(features)
     for offer, arms in tried:
         bandit.learn(bandit.decide(offer, arms).event_id, 0.0)
-    if features is not None and features.arms is not None:
+    if features is None:
+        bandit.decide_many([{"features": tried[0][0]}] * 2)
+    elif features.arms is not None:
         new = next(name for name in map(str, range(len(features.arms) + 1)) if name not in features.arms)
         bandit.add_arm(new, like=features.arms[0] if features.blocked else None)
     stats.answer(0)
