@@ -62,7 +62,7 @@ class Truth:
         self.intercept = 0.0 if world.linear else self._intercept(self.offers(20_000, rng)[1])
 
     def _intercept(self, slopes):
-        """b at which the mean rate is what it is to be, by halving."""
+        """The b at which the mean rate is what it is to be, by halving."""
         low, high = -20.0, 20.0
         for _ in range(60):
             middle = (low + high) / 2
