@@ -35,15 +35,15 @@ def results():
 
 
 def cells(sources):
-    """Every cell in its order: a shuffle after the other; in it ours, VW, the others; small sets first."""
-    contenders = {one: importlib.import_module(SOURCES[one]).CONTENDERS for one in sources}
-    for shuffle in range(game.SHUFFLES):
-        for source in sources:
-            for contender in contenders[source]:
-                if shuffle >= contender.shuffles:
-                    continue
-                for name in sorted(sets.NAMES, key=_size):
-                    yield contender, name, shuffle
+    """Every cell in its order: a shuffle after the other; in it small sets first, on each set ours, VW, the others."""
+    contenders = [one for source in sources for one in importlib.import_module(SOURCES[source]).CONTENDERS]
+    turns = sorted({shuffle + one.waits for one in contenders for shuffle in range(one.shuffles)})
+    for turn in turns:
+        for name in sorted(sets.NAMES, key=_size):
+            for contender in contenders:
+                shuffle = turn - contender.waits
+                if float(shuffle).is_integer() and 0 <= shuffle < contender.shuffles:
+                    yield contender, name, int(shuffle)
 
 
 def _size(name):

@@ -18,6 +18,8 @@ class Contender(NamedTuple):
     takes: Callable[[Any], bool] = lambda rows: True
     """Whether a set is played."""
     shuffles: int = SHUFFLES
+    waits: float = 0.0
+    """How many shuffles of the others come first."""
 
     @property
     def label(self) -> str:

@@ -75,10 +75,18 @@ CONTENDERS = [
     *(
         Contender("solid-bandits", name, partial(_Blocks, policy))
         for name, policy in POLICIES.items()
-        if name not in ONLY_JOINT
+        if name not in (*ONLY_JOINT, "VIDS")
     ),
+    Contender("solid-bandits", "VIDS", partial(_Blocks, POLICIES["VIDS"]), _is_small, shuffles=1, waits=4.75),
     *(
-        Contender("solid-bandits", f"{name}, joint", partial(_Joint, POLICIES[name]), _is_small, shuffles=1)
+        Contender(
+            "solid-bandits",
+            f"{name}, joint",
+            partial(_Joint, POLICIES[name]),
+            _is_small,
+            shuffles=1,
+            waits=2.5,
+        )
         for name in (*IN_BOTH, *ONLY_JOINT)
     ),
 ]

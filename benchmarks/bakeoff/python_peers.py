@@ -86,5 +86,5 @@ CONTENDERS = [
     Contender("bayesianbandits", "logistic", partial(_Bayesian, BayesianGLM)),
     Contender("MABWiser", "LinUCB", partial(_MABWiser, LearningPolicy.LinUCB(alpha=1.0, l2_lambda=1.0))),
     Contender("MABWiser", "LinTS", partial(_MABWiser, LearningPolicy.LinTS(alpha=1.0, l2_lambda=1.0))),
-    Contender("contextualbandits", "LogisticUCB", _ContextualLogistic),
+    Contender("contextualbandits", "LogisticUCB", _ContextualLogistic, waits=0.5),
 ]
