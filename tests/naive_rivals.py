@@ -323,7 +323,9 @@ class E4(Rival):
         self.pull(2 * (counts / N) * N * T / self.dim)
 
     def pull(self, wanted):
-        self.queue = [a for a in range(self.K) for _ in range(int(np.ceil(wanted[a] * (1 - 1e-9))))]
+        """Beyond a million pulls of an arm nobody plays here."""
+        counts = np.ceil(np.minimum(wanted, 1e6) * (1 - 1e-9)).astype(int)
+        self.queue = [a for a in range(self.K) for _ in range(counts[a])]
 
 
 def squared_radius(reference):

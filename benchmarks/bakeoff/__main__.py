@@ -64,7 +64,10 @@ def play(minutes, sources):
                 continue
             player = contender.make(rows, shuffle)
             line = {"player": contender.label, "set": name, "shuffle": shuffle}
-            line |= game.play(player, *rows.shuffled(shuffle)) | getattr(player, "noted", {})
+            X, right = rows.shuffled(shuffle)
+            line |= game.play(player, X[: contender.rounds], right[: contender.rounds]) | getattr(
+                player, "noted", {}
+            )
             out.write(json.dumps(line) + "\n")
             out.flush()
 

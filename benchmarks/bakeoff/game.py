@@ -20,6 +20,8 @@ class Contender(NamedTuple):
     shuffles: int = SHUFFLES
     waits: float = 0.0
     """How many shuffles of the others come first."""
+    rounds: int | None = None
+    """How many rounds it plays; None is all."""
 
     @property
     def label(self) -> str:

@@ -80,11 +80,22 @@ class _MABWiser:
         self.mab.partial_fit([arm], [reward], x[None])
 
 
+FEW = 2_000
+"""Rounds of what takes half a millisecond and more."""
 CONTENDERS = [
     Contender("contextualbandits", "LinUCB", _Contextual),
-    Contender("bayesianbandits", "normal", partial(_Bayesian, partial(NormalRegressor, alpha=1.0, beta=1.0))),
-    Contender("bayesianbandits", "logistic", partial(_Bayesian, BayesianGLM)),
-    Contender("MABWiser", "LinUCB", partial(_MABWiser, LearningPolicy.LinUCB(alpha=1.0, l2_lambda=1.0))),
-    Contender("MABWiser", "LinTS", partial(_MABWiser, LearningPolicy.LinTS(alpha=1.0, l2_lambda=1.0))),
-    Contender("contextualbandits", "LogisticUCB", _ContextualLogistic, waits=0.5),
+    Contender(
+        "bayesianbandits",
+        "normal",
+        partial(_Bayesian, partial(NormalRegressor, alpha=1.0, beta=1.0)),
+        rounds=FEW,
+    ),
+    Contender("bayesianbandits", "logistic", partial(_Bayesian, BayesianGLM), rounds=FEW),
+    Contender(
+        "MABWiser", "LinUCB", partial(_MABWiser, LearningPolicy.LinUCB(alpha=1.0, l2_lambda=1.0)), rounds=FEW
+    ),
+    Contender(
+        "MABWiser", "LinTS", partial(_MABWiser, LearningPolicy.LinTS(alpha=1.0, l2_lambda=1.0)), rounds=FEW
+    ),
+    Contender("contextualbandits", "LogisticUCB", _ContextualLogistic, waits=0.5, rounds=FEW),
 ]

@@ -35,10 +35,18 @@ def complete(cells, players, least=0):
     return [name for name in sets.NAMES if all((player, name, least) in cells for player in players)]
 
 
-def losses_of(cells, players, names, shuffles):
+def loss_of(line, rounds):
+    """Of a cell, after so many rounds; None is all of the set's."""
+    return line["loss"] if rounds in (None, line["rounds"]) else line["errors"][str(rounds)] / rounds
+
+
+def losses_of(cells, players, names, shuffles, rounds=None):
     """Shape (players, sets, shuffles)."""
     return np.array(
-        [[[cells[player, name, s]["loss"] for s in shuffles] for name in names] for player in players]
+        [
+            [[loss_of(cells[player, name, s], rounds) for s in shuffles] for name in names]
+            for player in players
+        ]
     )
 
 
@@ -80,9 +88,9 @@ def micro(value):
     return f"{1e6 * value:,.1f}" if value < 1e-4 else f"{1e6 * value:,.0f}"
 
 
-def summary(cells, players, names, shuffles):
+def summary(cells, players, names, shuffles, rounds):
     """Lines of a table, least normalised loss first."""
-    losses = losses_of(cells, players, names, shuffles)
+    losses = losses_of(cells, players, names, shuffles, rounds)
     normal, ranks = normalised(losses, names), ranks_of(losses).mean(axis=2)
     best = (losses.mean(axis=2) <= losses.mean(axis=2).min(axis=0) + 1e-12).sum(axis=1)
     groups = [group for group, members in sets.GROUPS.items() if set(members) & set(names)]
@@ -104,15 +112,15 @@ def summary(cells, players, names, shuffles):
     return lines
 
 
-def against(cells, players, names, shuffles):
+def against(cells, players, names, shuffles, rounds):
     """Lines: sets that RandUCB wins and loses against each other player, and by how much."""
     lines = ["| RandUCB beside | sets won | lost | level | mean difference of losses | largest loss to it |"]
     lines.append("|---|--:|--:|--:|---|---|")
-    ours = losses_of(cells, [OURS], names, shuffles)[0].mean(axis=1)
+    ours = losses_of(cells, [OURS], names, shuffles, rounds)[0].mean(axis=1)
     for player in players:
         if player == OURS:
             continue
-        difference = ours - losses_of(cells, [player], names, shuffles)[0].mean(axis=1)
+        difference = ours - losses_of(cells, [player], names, shuffles, rounds)[0].mean(axis=1)
         worst = int(difference.argmax())
         most = f"{names[worst]}, {difference[worst]:+.3f}" if difference[worst] > 0 else "none"
         lines.append(
@@ -163,14 +171,14 @@ def joint(cells):
     return lines
 
 
-def figure(cells, players, names, shuffles, path):
+def figure(cells, players, names, shuffles, rounds, path):
     """Normalised loss of each player with its interval."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    normal = normalised(losses_of(cells, players, names, shuffles), names)
+    normal = normalised(losses_of(cells, players, names, shuffles, rounds), names)
     order = np.argsort(-normal.mean(axis=1), kind="stable")
     drawing, axes = plt.subplots(figsize=(7, 0.28 * len(players) + 1), layout="constrained")
     for place, i in enumerate(order):
