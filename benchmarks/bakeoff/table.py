@@ -130,7 +130,7 @@ def against(cells, players, names, shuffles, rounds):
     return lines
 
 
-def per_set(cells, players):
+def per_set(cells, players, rounds):
     """Lines: the loss of each player on each set, the mean over the shuffles that it has played."""
     lines = [
         "| set | K | d | rounds | " + " | ".join(players) + " |",
@@ -149,7 +149,7 @@ def per_set(cells, players):
         shown = ["–" if np.isinf(one) else f"{one:.3f}" for one in means]
         shown[int(np.argmin(means))] = f"**{shown[int(np.argmin(means))]}**"
         lines.append(
-            f"| {name} | {rows.n_arms} | {rows.X.shape[1]} | {rows.rounds:,} | {' | '.join(shown)} |"
+            f"| {name} | {rows.n_arms} | {rows.X.shape[1]} | {rounds or rows.rounds:,} | {' | '.join(shown)} |"
         )
     return lines
 
@@ -198,52 +198,61 @@ def figure(cells, players, names, shuffles, rounds, path):
     plt.close(drawing)
 
 
+FEW = 2_000
+"""Rounds after which everybody is compared where some have played no more."""
+LEAST_SETS = 12
+"""A player that has played fewer is in no comparison."""
+
+
+def section(cells, title, players, names, rounds):
+    """Lines of a comparison, and the shuffles that it is on."""
+    shuffles = shuffles_of(cells, players, names)
+    after = "all of each set" if rounds is None else f"the first {rounds:,} of each set"
+    head = (
+        f"{len(players)} players, {len(names)} sets, shuffles {', '.join(map(str, shuffles))}, {after}; "
+        "the columns with groups are their normalised losses."
+    )
+    return [f"### {title}\n", f"{head}\n", *summary(cells, players, names, shuffles, rounds), ""], shuffles
+
+
 def write(results):
     """All tables into docs/_tables, the figure into docs/_static."""
     cells = cells_of(results)
-    everybody = list(dict.fromkeys(line["player"] for line in results))
-    everywhere = [one for one in everybody if complete(cells, [one]) == list(sets.NAMES)]
-    parts = []
-
-    def section(title, players, names):
-        shuffles = shuffles_of(cells, players, names)
-        if len(players) < 2 or not names or not shuffles:
-            return None
-        parts.append(f"### {title}\n")
-        parts.append(
-            f"{len(players)} players, {len(names)} sets, shuffles {', '.join(map(str, shuffles))}; "
-            "columns by group are normalised losses.\n"
-        )
-        parts.extend([*summary(cells, players, names, shuffles), ""])
-        return shuffles
-
-    ours = [one for one in everywhere if is_ours(one)]
-    section("Ours, on the shuffles that all have played", ours, list(sets.NAMES))
-    shuffles = section("All that played every set", everywhere, list(sets.NAMES))
-    if shuffles:
-        figure(cells, everywhere, list(sets.NAMES), shuffles, DOCS / "_static" / "bakeoff.png")
-    many = [one for one in everybody if not one.endswith(", joint") and len(complete(cells, [one])) >= 15]
+    full = cells_of([one for one in results if one["rounds"] == sets.rows_of(one["set"]).rounds])
+    everything = list(sets.NAMES)
+    everybody = [
+        one for one in dict.fromkeys(line["player"] for line in results) if not one.endswith(", joint")
+    ]
+    everywhere = [one for one in everybody if complete(full, [one]) == everything]
+    many = [one for one in everybody if len(complete(cells, [one])) >= LEAST_SETS]
     common = complete(cells, many)
-    if set(many) != set(everywhere):
-        section("All players, on the sets that all have played", many, common)
-    parts.extend(["### RandUCB beside each\n"])
-    for names, players in (
-        (list(sets.NAMES), everywhere),
-        (common, [one for one in many if one not in everywhere]),
+
+    lines, shuffles = section(full, "All rounds of all sets", everywhere, everything, None)
+    few, at = section(cells, "Everybody, after 2,000 rounds", many, common, FEW)
+    figure(cells, many, common, at, FEW, DOCS / "_static" / "bakeoff.png")
+    lines += few
+    lines += ["### RandUCB beside each\n", f"All rounds of {len(everything)} sets:\n"]
+    lines += [*against(full, everywhere, everything, shuffles, None), ""]
+    others = [one for one in many if one not in everywhere]
+    if others:
+        lines += [f"The first {FEW:,} rounds of {len(common)} sets:\n"]
+        lines += [*against(cells, others, common, at, FEW), ""]
+    lines += ["### Joint and block form\n", *joint(cells), ""]
+    ours = [one for one in everybody if is_ours(one)]
+    for title, players, shown, rounds in (
+        ("Loss on each set: ours", ours, full, None),
+        (
+            "Loss on each set: RandUCB and others",
+            [OURS, *(one for one in many if one not in ours)],
+            cells,
+            FEW,
+        ),
     ):
-        if players and names:
-            at = shuffles_of(cells, [OURS, *players], names)
-            parts.append(f"On {len(names)} sets, shuffles {', '.join(map(str, at))}:\n")
-            parts.extend([*against(cells, players, names, at), ""])
-    parts.extend(["### Joint and block form\n", *joint(cells), ""])
-    chosen = [one for one in everybody if not one.endswith(", joint")]
-    for title, players in (
-        ("Loss on each set: ours", [one for one in chosen if is_ours(one)]),
-        ("Loss on each set: RandUCB and others", [OURS, *(one for one in chosen if not is_ours(one))]),
-    ):
-        parts.extend(
-            [f"### {title}\n", "Means over the shuffles that a player has played; the least in bold.\n"]
-        )
-        parts.extend([*per_set(cells, players), ""])
-    (DOCS / "_tables" / "bakeoff.md").write_text("\n".join(parts))
-    print("\n".join(parts))
+        words = "all rounds" if rounds is None else f"the first {rounds:,} rounds"
+        lines += [
+            f"### {title}\n",
+            f"Means over the shuffles that a player has played, {words}; the least in bold.\n",
+        ]
+        lines += [*per_set(shown, players, rounds), ""]
+    (DOCS / "_tables" / "bakeoff.md").write_text("\n".join(lines))
+    print("\n".join(lines))
