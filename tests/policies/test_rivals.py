@@ -105,7 +105,7 @@ def test_e4_eliminates_where_chernoffs_rule_fails():
     assert sizes[2] == pytest.approx(log_n**2)
     assert sizes[3:-1] == pytest.approx([horizon ** (1 - 0.5**k) for k in range(1, len(sizes) - 3)])
     assert sizes[-1] == sizes[-2]  # the last batch has one arm, and no design
-    assert agent.state.active.tolist() == [True, False, False]
+    assert agent.state.active.tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])

@@ -8,7 +8,7 @@ import numpy as np
 
 from solid_bandits._internal.compiling import jit, jit_allocating
 from solid_bandits._internal.parameters import parameter
-from solid_bandits._internal.types import Bools, Floats, Ints, Words
+from solid_bandits._internal.types import Floats, Ints, Words
 from solid_bandits.core.setting import Setting, Table
 from solid_bandits.estimation.linalg.vectors import best_arm
 from solid_bandits.estimation.regression import observe_reward, squared_norm
@@ -50,8 +50,8 @@ class E4State(NamedTuple):
     """Batches begun, shape ()."""
     size: Floats
     """T_l, the pulls that the design of the present batch was made for, shape ()."""
-    active: Bools
-    """Arms that may be the best one, shape (arms,)."""
+    active: Ints
+    """1 for arms that may be the best one, else 0, shape (arms,)."""
     quota: Ints
     """Pulls of each arm that are left in the present batch, shape (arms,)."""
 
@@ -78,7 +78,7 @@ def plan_design(agent: E4Agent, size: float) -> None:
     state, features = agent.state, agent.table.features[0]
     rows, counts = np.zeros(features.shape), np.zeros(features.shape[0])
     for arm in range(features.shape[0]):
-        if state.active[arm]:
+        if state.active[arm] > 0:
             rows[arm] = features[arm]
     approximate_design(rows, counts)  # of N pulls: π = counts / N, and g(π) is at most N
     state.size[()] = size
@@ -128,12 +128,12 @@ def eliminate(agent: E4Agent, log_n: float) -> None:
     means, active = state.regression.tables.means[0], state.active
     largest = -np.inf
     for arm in range(active.shape[0]):
-        if active[arm]:
+        if active[arm] > 0:
             largest = max(largest, means[arm])
     spread = math.sqrt(setting.dim * (math.log(active.shape[0]) + 2.0 * log_n) / state.size.item())
     for arm in range(active.shape[0]):
-        if active[arm] and means[arm] < largest - 2.0 * setting.noise_std * spread:
-            active[arm] = False
+        if active[arm] > 0 and means[arm] < largest - 2.0 * setting.noise_std * spread:
+            active[arm] = 0
 
 
 @jit
@@ -142,10 +142,10 @@ def commit(agent: E4Agent) -> None:
     active, means = agent.state.active, agent.state.regression.tables.means[0]
     best = -1
     for arm in range(active.shape[0]):
-        if active[arm] and (best < 0 or means[arm] > means[best]):
+        if active[arm] > 0 and (best < 0 or means[arm] > means[best]):
             best = arm
     for arm in range(active.shape[0]):
-        active[arm] = arm == best
+        active[arm] = 1 if arm == best else 0
 
 
 @jit
@@ -153,7 +153,7 @@ def count_active(state: E4State) -> int:
     """How many arms may be the best one."""
     count = 0
     for arm in range(state.active.shape[0]):
-        if state.active[arm]:
+        if state.active[arm] > 0:
             count += 1
     return count
 
@@ -205,7 +205,7 @@ def act(agent: E4Agent, context: int, out: Floats | None) -> tuple[int, bool]:
         state.quota[arm] -= 1
         return arm, True
     for a in range(state.active.shape[0]):
-        if state.active[a]:
+        if state.active[a] > 0:
             arm = a
     return arm, False
 
@@ -271,14 +271,12 @@ class E4(TablePolicy):
     ridge: float = parameter(1e-3, above=0)
 
     def check_state(self, agent: E4Agent) -> None:
-        """Refuse a batch that cannot be: no arm left, pulls that are negative, a size without a batch."""
+        """Refuse a batch that cannot be: no arm left, a size without a batch."""
         state = agent.state
-        if not state.active.any():
-            raise ValueError("state.active must have an arm")
-        if (state.quota < 0).any():
-            raise ValueError("state.quota must be >= 0")
+        if not state.active.any() or state.active.max() > 1:
+            raise ValueError("state.active must be 1 for an arm at least, and 0 for others")
         if state.batch.item() > 2 and not state.size.item() > 0:
-            raise ValueError("state.size must be > 0 after the first batch")
+            raise ValueError("state.size must be > 0 after the second batch")
         if state.batch.item() > state.step.item():
             raise ValueError("state.batch must be at most state.step")
 
@@ -292,7 +290,7 @@ class E4(TablePolicy):
             step=np.array(0),
             batch=np.array(0),
             size=np.array(0.0),
-            active=np.ones(n_arms, dtype=np.bool_),
+            active=np.ones(n_arms, dtype=np.int64),
             quota=np.zeros(n_arms, dtype=np.int64),
         )
         return E4Agent(
