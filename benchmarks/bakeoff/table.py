@@ -234,7 +234,8 @@ def write(results):
     if others:
         lines += [f"The first {FEW:,} rounds of {len(common)} sets:\n"]
         lines += [*against(cells, others, common, at, FEW), ""]
-    lines += ["### Joint and block form\n", *joint(cells), ""]
+    if any(player.endswith(", joint") for player, _, _ in cells):
+        lines += ["### Joint and block form\n", *joint(cells), ""]
     ours = [one for one in everybody if is_ours(one)]
     for title, players, shown, rounds in (
         ("Loss on each set: ours", ours, full, None),
