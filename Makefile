@@ -7,6 +7,8 @@
 # make docs    the documentation, into docs/_build/html
 # make bench   time of a step, its floor and their ratio for every policy, beside the committed ratios
 # make bench-peers   decisions per second beside other bandit libraries, in an environment of its own
+# make bakeoff   classification sets as bandits, ours and others, in an environment of its own: goes on for an hour from
+#                where it stopped, then writes the tables of docs/bakeoff.md
 # make bench-streams a million rounds of a stream: seconds and memory of each policy, beside other libraries
 # make service-demo  the decision service with synthetic traffic and its page, until Ctrl-C
 # make attack  fuzzers, races, kills and the exact referee of the brackets: about an hour of an idle machine
@@ -27,7 +29,7 @@ define NEW_ENOUGH
 	    || { echo "Python 3.11 or newer is needed; name one with make PYTHON=python3.12 ..."; exit 1; }
 endef
 
-.PHONY: demo service-demo check test test-long coverage lint format docs bench bench-peers bench-streams attack attack-hour reproduction pages clean
+.PHONY: demo service-demo check test test-long coverage lint format docs bench bench-peers bench-streams bakeoff attack attack-hour reproduction pages clean
 
 demo: .venv/run
 	rm -rf demo
@@ -95,6 +97,15 @@ bench-peers: .venv-peers/ready
 bench-streams: .venv-peers/ready
 	.venv-peers/bin/python benchmarks/streams.py --peers .venv-peers/bin/python --out benchmarks/streams.md
 
+bakeoff: .venv-bakeoff/ready
+	.venv-bakeoff/bin/python benchmarks/bakeoff --minutes 60
+	.venv-bakeoff/bin/python benchmarks/bakeoff --table
+
+.venv-bakeoff/ready: pyproject.toml benchmarks/bakeoff/requirements.txt
+	$(PYTHON) -m venv .venv-bakeoff
+	.venv-bakeoff/bin/python -m pip install --quiet --disable-pip-version-check -e '.[plot]' -r benchmarks/bakeoff/requirements.txt
+	@touch $@
+
 .venv-peers/ready: pyproject.toml benchmarks/peers-requirements.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -e '.[all]' -r benchmarks/peers-requirements.txt
@@ -118,7 +129,7 @@ pages: .venv/run
 	$(BIN)/python studies/shrink.py docs/figures docs/_static/jester-full.png docs/_static/asymptotics-inside.png
 
 clean:
-	rm -rf .venv .venv-lint .venv-peers .coverage .coverage-html demo docs/_build
+	rm -rf .venv .venv-lint .venv-peers .venv-bakeoff .coverage .coverage-html demo docs/_build
 	find src -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/python:

@@ -9,6 +9,7 @@ ONE_CONTEXT = {
     "OSSB": sb.rivals.OSSB(),
     "SPL": sb.rivals.SPL(),
     "EndOfOptimism": sb.rivals.EndOfOptimism(),
+    "E4": sb.rivals.E4(),
     "UCB1": sb.rivals.UCB1(),
 }
 SEVERAL_CONTEXTS = {"Solid": sb.Solid(), "AOIDS": sb.rivals.AOIDS(), "OAM": sb.rivals.OAM()}

@@ -268,6 +268,66 @@ class EndOfOptimism(Counting):
             self.rewards[arm].append(reward)
 
 
+class E4(Rival):
+    def begin(self):
+        super().begin()
+        self.K = self.features.shape[1]
+        self.active = list(range(self.K))
+        self.batch, self.queue = 0, []
+
+    def choose(self, context):
+        if not self.queue and len(self.active) > 1:
+            self.plan(self.means[0])
+        if self.queue:
+            return self.queue.pop(0), True
+        return self.active[0], False
+
+    def plan(self, means):
+        policy, sigma, n = self.policy, self.setting.noise_std, np.exp(self.log_n())
+        best = max(self.active, key=lambda a: means[a])
+        self.batch += 1
+        if self.batch == 1:
+            self.explore(np.sqrt(n) if policy.first == "root" else np.sqrt(np.log(n)))
+        elif self.batch == 2:
+            cap = min(np.log(n) ** (1 + policy.gamma), n / (2 * self.K))
+            alpha = (1 + 1 / np.log(np.log(n))) * (1 + self.dim * np.log(np.log(n)) / np.log(n))
+            wanted = self.allocate(self.means)[0] * alpha * np.log(n)
+            wanted[best] = cap
+            self.pull(np.minimum(wanted, cap))
+        elif self.batch == 3 and self.is_clear(means, best, n):
+            self.active = [best]
+        elif self.batch == 3:
+            self.explore(np.log(n) ** (1 + policy.gamma))
+        else:
+            epsilon = sigma * np.sqrt(self.dim * np.log(self.K * n**2) / self.T)
+            self.active = [a for a in self.active if means[a] >= means[best] - 2 * epsilon]
+            if len(self.active) > 1:
+                self.explore(n ** (1 - 0.5 ** (self.batch - 3)))
+
+    def is_clear(self, means, best, n):
+        beta = (self.dim / 2 * np.log(max(self.t - 1, 1)) + np.log(n)) / 2
+        ratios = []
+        for a in range(self.K):
+            d = self.features[0, best] - self.features[0, a]
+            if d.any():
+                norm = d @ self.estimator.inverse @ d
+                ratios.append((means[best] - means[a]) ** 2 / (2 * self.setting.noise_std**2 * norm))
+        return min(ratios, default=np.inf) > beta
+
+    def explore(self, T):
+        """A design over the active arms; g(pi) is at most the number N of its pulls."""
+        rows = np.where(np.isin(range(self.K), self.active)[:, None], self.features[0], 0.0)
+        counts = design_of(rows)
+        N = counts.sum()
+        self.T = T
+        self.pull(2 * (counts / N) * N * T / self.dim)
+
+    def pull(self, wanted):
+        """Beyond a million pulls of an arm nobody plays here."""
+        counts = np.ceil(np.minimum(wanted, 1e6) * (1 - 1e-9)).astype(int)
+        self.queue = [a for a in range(self.K) for _ in range(counts[a])]
+
+
 def squared_radius(reference):
     """beta_t of the policies of minimum empirical divergence."""
     policy, setting, estimator = reference.policy, reference.setting, reference.estimator
@@ -435,7 +495,7 @@ class FeelGoodTS(LinTS):
                 return int(np.argmax(values))
 
 
-KINDS = (UCB1, AOIDS, SPL, OAM, OSSB, EndOfOptimism, LinMED, LinIMED, SquareCB, FALCON, FeelGoodTS)
+KINDS = (UCB1, AOIDS, SPL, OAM, OSSB, EndOfOptimism, E4, LinMED, LinIMED, SquareCB, FALCON, FeelGoodTS)
 RIVALS = {kind.__name__: kind for kind in KINDS}
 
 

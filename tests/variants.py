@@ -66,6 +66,8 @@ ONE_CONTEXT = {
     "spl clip": sb.rivals.SPL(gap_clip=0.2, ridge=0.7),
     "end of optimism": sb.rivals.EndOfOptimism(),
     "end of optimism, impatient": sb.rivals.EndOfOptimism(tolerance=0.2, ridge=0.1),
+    "e4": sb.rivals.E4(),
+    "e4 as published": sb.rivals.E4(first="root", gamma=10, ridge=1.0),
     "ucb1": sb.rivals.UCB1(),
     "ucb1 wide": sb.rivals.UCB1(scale=2),
 }

@@ -38,7 +38,7 @@ def ridge_of(agent, name, first):
         return evidence.ridge.item()
     if name == "RandUCB, fixed ridge":
         return 0.2 * (first["features"] ** 2).sum(axis=1).max()
-    return 1e-3 if name == "EndOfOptimism" else 1.0
+    return 1e-3 if name in ("EndOfOptimism", "E4") else 1.0
 
 
 def test_the_interface(tmp_path):

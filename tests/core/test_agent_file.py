@@ -239,6 +239,8 @@ def other_setting_dim(plain):
             10**6,
             "state.recovery.rewards must be at most its pulls",
         ),
+        ("E4", ("active",), [0] * 4, "state.active must be 1 for an arm"),
+        ("E4", ("batch",), 10**6, "state.batch must be at most state.step"),
         ("UCB1", ("tally", "rewards", 0), 10**6, "state.tally.rewards must be at most its pulls"),
         ("UCB1", ("step",), 0, "these sum to state.step at most"),
         ("OAM", ("pulls", 0, 0), 10**6, "state.pulls must sum to state.step at most"),

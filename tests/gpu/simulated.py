@@ -33,7 +33,12 @@ UNFIT = {
     for name, policy in variants.POLICIES.items()
     if isinstance(
         policy,
-        sb.rivals.OAM | sb.rivals.OSSB | sb.rivals.EndOfOptimism | sb.rivals.LinMED | sb.rivals.FeelGoodTS,
+        sb.rivals.OAM
+        | sb.rivals.OSSB
+        | sb.rivals.EndOfOptimism
+        | sb.rivals.E4
+        | sb.rivals.LinMED
+        | sb.rivals.FeelGoodTS,
     )
 }
 UNFIT |= {

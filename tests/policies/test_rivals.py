@@ -68,6 +68,46 @@ def test_end_of_optimism_recovers_when_the_estimates_move():
     assert agent.state.recovery.pulls.argmax() == 0
 
 
+def test_e4_exploits_from_the_third_batch_where_the_arms_are_told_apart():
+    """Gap 0.3 at σ = 0.01: Chernoff's rule needs few pulls, and two batches have more."""
+    problem = sb.problems.end_of_optimism(0.3, noise_std=0.01)
+    for seed in range(5):
+        agent = drive.begin(sb.rivals.E4(), problem, 2_000, seed)
+        explored = 0
+        for _ in range(2_000):
+            arm, explores = drive.act(agent, problem, 0)
+            drive.update(agent, problem, 0, arm, problem.means[0, arm])
+            explored += explores
+        log_n = np.log(2_000)
+        design = 2 * np.ceil(np.sqrt(log_n))  # d = 2: each arm of a basis √log n times
+        cap = min(log_n**2, 2_000 / 6)
+        assert agent.state.batch.item() == 3
+        assert agent.state.active.tolist() == (problem.means[0] == problem.means[0].max()).tolist()
+        assert design + np.ceil(cap) <= explored <= design + 2 * np.ceil(cap) + 1
+
+
+def test_e4_eliminates_where_chernoffs_rule_fails():
+    """Rewards that say nothing in the first two batches: all arms stay, and batches of n^(1/2), n^(3/4), ... tell."""
+    horizon = 20_000
+    features = np.eye(3)[None]
+    problem = sb.Problem(features, theta=[1.0, 0.0, 0.5], noise_std=0.5)
+    agent = drive.begin(sb.rivals.E4(), problem, horizon)
+    sizes = []
+    for _ in range(horizon):
+        arm, _ = drive.act(agent, problem, 0)
+        batch = agent.state.batch.item()
+        drive.update(agent, problem, 0, arm, problem.means[0, arm] if batch > 2 else 0.0)
+        if len(sizes) < batch:
+            sizes.append(agent.state.size.item())
+    log_n = np.log(horizon)
+    assert len(sizes) > 4
+    assert sizes[0] == pytest.approx(np.sqrt(log_n))
+    assert sizes[2] == pytest.approx(log_n**2)
+    assert sizes[3:-1] == pytest.approx([horizon ** (1 - 0.5**k) for k in range(1, len(sizes) - 3)])
+    assert sizes[-1] == sizes[-2]  # the last batch has one arm, and no design
+    assert agent.state.active.tolist() == [1, 0, 0]
+
+
 @pytest.mark.parametrize("decay", [0.0, 0.5])
 def test_epsilon_greedy_explores_as_often_as_it_says(decay):
     """Exploring rounds are independent with probability ε t^-decay: their sum within 4.5 standard errors (1e-5)."""

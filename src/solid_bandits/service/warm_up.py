@@ -23,9 +23,11 @@ def warm_up(spec: ModelSpec) -> None:
     tried = [(np.eye(2, spec.dim or 1) + 0.5, None)] if features is None else trials(features)
     for offer, arms in tried:
         bandit.learn(bandit.decide(offer, arms).event_id, 0.0)
-    if features is None:
-        bandit.decide_many([{"features": tried[0][0]}] * 2)
-    elif features.arms is not None:
+    name = "features" if features is None else "context"
+    bandit.decide_many(
+        [{name: offer} | ({} if arms is None else {"arms": arms}) for offer, arms in [*tried, *tried]]
+    )
+    if features is not None and features.arms is not None:
         new = next(name for name in map(str, range(len(features.arms) + 1)) if name not in features.arms)
         bandit.add_arm(new, like=features.arms[0] if features.blocked else None)
     stats.answer(0)

@@ -6,6 +6,7 @@ from solid_bandits._internal.lazy import lazy
 
 if TYPE_CHECKING:
     from solid_bandits.policies.rivals.aoids import AOIDS as AOIDS
+    from solid_bandits.policies.rivals.e4 import E4 as E4
     from solid_bandits.policies.rivals.end_of_optimism import EndOfOptimism as EndOfOptimism
     from solid_bandits.policies.rivals.falcon import FALCON as FALCON
     from solid_bandits.policies.rivals.feel_good import FeelGoodTS as FeelGoodTS
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _HERE = "policies.rivals"
 _HOMES = {
     "AOIDS": f"{_HERE}.aoids",
+    "E4": f"{_HERE}.e4",
     "EndOfOptimism": f"{_HERE}.end_of_optimism",
     "FALCON": f"{_HERE}.falcon",
     "FeelGoodTS": f"{_HERE}.feel_good",
