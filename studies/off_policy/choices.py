@@ -63,7 +63,7 @@ def live(policy, contexts, means, seed, noise_std):
         noise = SIGMA * np.random.default_rng([seed, run]).normal(size=LENGTH)
         context, arm = np.zeros(LENGTH, dtype=np.int64), np.zeros(LENGTH, dtype=np.int64)
         log = (context, arm, np.zeros(LENGTH), np.zeros((LENGTH, ARMS)))
-        play(agent._held, contexts, means, noise, agent.floor, agent._floor_rng, rng, *log)
+        play(agent, contexts, means, noise, rng, *log)
         total += float(means[context, arm].mean())
     return total / LIVE
 
