@@ -30,7 +30,9 @@ class Naive:
 
     def residual(self, first=0, last=None):
         rows, theta = np.array(self.rows[first:last]).reshape(-1, self.dim), self.fit(first, last)
-        return float(((np.array(self.rewards[first:last]) - rows @ theta) ** 2).sum() + self.ridge * theta @ theta)
+        return float(
+            ((np.array(self.rewards[first:last]) - rows @ theta) ** 2).sum() + self.ridge * theta @ theta
+        )
 
     def best(self, theta):
         return (self.features @ theta).argmax(axis=1)
@@ -94,7 +96,12 @@ class Naive:
                 apart = self.features[context, best] - self.features[context, arm]
                 if apart.any():
                     towards = np.linalg.solve(gram, apart)
-                    found.append(((apart @ theta) ** 2 / (apart @ towards), apart @ theta / (apart @ towards) * towards))
+                    found.append(
+                        (
+                            (apart @ theta) ** 2 / (apart @ towards),
+                            apart @ theta / (apart @ towards) * towards,
+                        )
+                    )
         return found
 
     def play(self, rule, problem, contexts, noise):
@@ -150,7 +157,9 @@ class LinGame:
         allocation = np.array([self.weights(*self.learners[name]) for name in names])
         delta = min(naive.alternatives(allocation), key=lambda one: one[0])[1]
         sigma = naive.noise_std
-        for (x, _), weights, learner in zip(names, allocation, [self.learners[name] for name in names], strict=True):
+        for (x, _), weights, learner in zip(
+            names, allocation, [self.learners[name] for name in names], strict=True
+        ):
             norms = np.einsum("ad,de,ae->a", naive.features[x], inverse, naive.features[x])
             wide = np.sqrt(2 * sigma**2 * math.log(max(len(naive.rows), 2)) * norms)
             gain = (np.abs(naive.features[x] @ delta) + wide) ** 2 / (2 * sigma**2)

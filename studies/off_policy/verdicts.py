@@ -8,8 +8,8 @@
 This plan was committed before anything was played.
 
 Worlds: two arms with one-hot features and mean rewards 0.4 and 0.5 (a gap), or 0.5 and 0.5 (no difference); three arms
-with 0.3, 0.5, 0.5 (a tie of the best). Rewards are 0 or 1; or, for the linear test alone, Gaussian with σ = 0.5, which
-it is told. Loggers: RandUCB with floor 0.1, LinTS with floor 0.1, EpsilonGreedy(0.2), and uniform choices. A run has
+with 0.3, 0.5, 0.5 (a tie of the best). Rewards are 0 or 1; or, for the linear test alone, Gaussian with σ = 0.5. The
+first run told the linear test σ = 0.5 for both; since then it is told nothing. Loggers: RandUCB with floor 0.1, LinTS with floor 0.1, EpsilonGreedy(0.2), and uniform choices. A run has
 4,000 decisions, and 60 looks, spaced geometrically from 30 decisions on. All of delta = 0.05 and 0.01 are from the same
 runs.
 
@@ -35,9 +35,10 @@ from scipy.stats import norm
 
 import solid_bandits as sb
 from solid_bandits.core.randomness import ENVIRONMENT, make_rng
-from solid_bandits.ope.anytime import GRID, WEIGHTS, follow
+from solid_bandits.ope.anytime import BEFORE, GRID, WEIGHTS, follow
 from solid_bandits.ope.bounded import Bounding
-from solid_bandits.ope.linear_test import likelihood_ratio
+from solid_bandits.ope.bounded_test import Coins
+from solid_bandits.ope.linear_test import judged, likelihood_ratio, set_aside
 from solid_bandits.ope.models import as_model
 from solid_bandits.ope.rows import Rows
 from solid_bandits.ope.terms import terms_of
@@ -95,26 +96,32 @@ def by_intervals(rows):
             (other, terms.upper, terms.upper_slack),
         ):
             gains = np.zeros((len(LOOKS), len(GRID)))
-            follow(bounded, slack, -1.0, LOOKS, GRID, np.zeros(len(GRID)), gains)
+            follow(bounded, slack, -1.0, LOOKS, GRID, np.zeros(len(GRID)), np.zeros(BEFORE), gains)
             # The bound is above 0 where the wealth against a mean difference of 0 has reached 1 / tail.
             wealth = np.logaddexp.reduce(np.log(WEIGHTS / WEIGHTS.sum()) + gains, axis=1)
             for place, delta in enumerate(DELTAS):
                 above[place, first] &= wealth > -math.log(delta / (arms * (arms - 1)))
-    return [
-        [int(LOOKS[stops.argmax()]) if stops.any() else None for stops in of_delta] for of_delta in above
-    ]
+    return [[int(LOOKS[stops.argmax()]) if stops.any() else None for stops in of_delta] for of_delta in above]
 
 
-def by_test(rows, delta):
-    """The same of the linear test."""
+def by_test(rows, bell):
+    """The same of the linear test: of coins, or, of Gaussian rewards, with σ estimated."""
     arms = rows.mask.shape[1]
     chosen = rows.features[np.arange(ROWS), rows.place]
     means = {str(arm): np.eye(arms)[arm] for arm in range(arms)}
-    found = [None] * arms
+    found = [[None] * arms for _ in DELTAS]
     for look in LOOKS:
-        tested = likelihood_ratio(chosen[:look], rows.reward[:look], means, 0.5, delta, 0.0)
-        if tested is not None and tested.stop and found[int(tested.best)] is None:
-            found[int(tested.best)] = int(look)
+        features, reward = chosen[:look], rows.reward[:look]
+        if bell:
+            tested = likelihood_ratio(features, reward, means, None, 1.0, 0.0)
+        else:
+            first = set_aside(features)
+            tested = None if first is None else judged(Coins(features, reward, first).test(means, 0.0), 1.0)
+        for place, delta in enumerate(DELTAS):
+            if tested is not None and tested.statistic > tested.threshold - math.log(delta):
+                best = int(tested.best)
+                if found[place][best] is None:
+                    found[place][best] = int(look)
     return found
 
 
@@ -128,7 +135,10 @@ def stopped(kind, seed):
                 kinds = {"intervals, 0 or 1": by_intervals(rows)}
             else:
                 bell = live_run(policy, floor, means, seed, gaussian=True)
-                kinds = {"linear test, 0 or 1": by_test(rows), "linear test, Gaussian": by_test(bell)}
+                kinds = {
+                    "linear test, 0 or 1": by_test(rows, False),
+                    "linear test, Gaussian": by_test(bell, True),
+                }
             for name, stops in kinds.items():
                 for delta, arms in zip(DELTAS, stops, strict=True):
                     found[f"{world}|{logger}|{delta}|{name}"] = arms
@@ -162,9 +172,7 @@ def summed(path):
     for cell, arms in runs.items():
         means = WORLDS[cell.split("|")[0]]
         best = int(np.argmax(means)) if cell.startswith("gap|") else None
-        wrong = sum(
-            any(stop is not None and arm != best for arm, stop in enumerate(stops)) for stops in arms
-        )
+        wrong = sum(any(stop is not None and arm != best for arm, stop in enumerate(stops)) for stops in arms)
         right = [stops[best] for stops in arms if best is not None and stops[best] is not None]
         values, counts = np.unique(right, return_counts=True)
         at = dict(zip(map(int, values), map(int, counts), strict=True))

@@ -51,7 +51,9 @@ def test_arms_and_the_stop_are_those_of_the_slow_form(rule, name):
 def test_a_problem_is_played_as_an_explorer_plays_it(rule):
     found = identification.identify(TWO, rule, delta=0.1, seed=4)
     draws = np.random.default_rng([4, 0]), np.random.default_rng([4, 1])
-    contexts = np.searchsorted(np.cumsum(TWO.context_probs)[:-1], draws[0].random(found.samples), side="right")
+    contexts = np.searchsorted(
+        np.cumsum(TWO.context_probs)[:-1], draws[0].random(found.samples), side="right"
+    )
     noise = TWO.noise_std * draws[1].standard_normal(found.samples)
     search = identification.Explorer(TWO.features, rule, delta=0.1, noise_std=TWO.noise_std)
     for context, shock in zip(contexts, noise, strict=True):

@@ -57,8 +57,12 @@ def test_samples_approach_the_bound_as_delta_falls(rule):
     """At δ = 1e-40 within half of z_min log(1/δ) above it, and never below by more than chance; even needs far more."""
     problem = sb.problems.end_of_optimism(0.2)
     least = sb.bounds.pure_exploration(problem).z_min * kl(1e-40)
-    samples = np.mean([identification.identify(problem, rule, delta=1e-40, seed=seed).samples for seed in range(8)])
-    even = np.mean([identification.identify(problem, "even", delta=1e-40, seed=seed).samples for seed in range(8)])
+    samples = np.mean(
+        [identification.identify(problem, rule, delta=1e-40, seed=seed).samples for seed in range(8)]
+    )
+    even = np.mean(
+        [identification.identify(problem, "even", delta=1e-40, seed=seed).samples for seed in range(8)]
+    )
     assert 0.9 * least < samples < 1.5 * least
     assert even > 1.4 * samples
 

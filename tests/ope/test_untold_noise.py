@@ -10,7 +10,11 @@ import solid_bandits as sb
 from solid_bandits.ope.bounded_test import LEAST, Coins, extended_log
 from solid_bandits.ope.linear_test import likelihood_ratio
 
-MEANS = {"one": np.array([1.0, 0.0, 0.3]), "other": np.array([0.0, 1.0, 0.3]), "third": np.array([0.5, 0.5, 0.3])}
+MEANS = {
+    "one": np.array([1.0, 0.0, 0.3]),
+    "other": np.array([0.0, 1.0, 0.3]),
+    "third": np.array([0.5, 0.5, 0.3]),
+}
 
 
 def rows(count, seed=0, rate=0.5):
@@ -44,7 +48,9 @@ def test_the_largest_likelihood_of_the_alternatives_is_scipys(rate, tolerance):
             options={"maxiter": 500, "ftol": 1e-13},
         ).fun
     most = -optimize.minimize(
-        lambda theta: -likelihood(theta, features, reward), [0.0, 0.0, rate], method="Nelder-Mead",
+        lambda theta: -likelihood(theta, features, reward),
+        [0.0, 0.0, rate],
+        method="Nelder-Mead",
         options={"xatol": 1e-10, "fatol": 1e-10, "maxiter": 5000},
     ).fun
     assert best == max(MEANS, key=lambda label: MEANS[label] @ np.linalg.lstsq(features, reward)[0])
@@ -85,7 +91,9 @@ def test_the_gaussian_prediction_is_an_integral_over_theta_and_sigma():
         return math.exp(-count * log_sigma - squares / (2 * math.exp(2 * log_sigma)))
 
     def total(count):
-        return integrate.dblquad(lambda theta, s: joint(theta, s, count), -4, 3, -6, 7, epsabs=0, epsrel=1e-8)[0]
+        return integrate.dblquad(
+            lambda theta, s: joint(theta, s, count), -4, 3, -6, 7, epsabs=0, epsrel=1e-8
+        )[0]
 
     predicted = math.log(total(30) / total(k))
     late = y[k:] - x[k:, 0] * np.linalg.lstsq(x[k:], y[k:])[0][0]

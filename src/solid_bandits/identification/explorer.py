@@ -98,10 +98,14 @@ class Explorer:
         threshold: str = "mixture",
     ) -> None:
         array = np.asarray(features)
-        table = check_features("features", array[None] if array.ndim == 2 else array, "contexts", "arms", "dim")
+        table = check_features(
+            "features", array[None] if array.ndim == 2 else array, "contexts", "arms", "dim"
+        )
         flat = table.reshape(-1, table.shape[2])
         if np.linalg.matrix_rank(flat) < table.shape[2]:
-            raise ArgumentError("features", f"must span all {table.shape[2]} dimensions, so that θ can be learnt")
+            raise ArgumentError(
+                "features", f"must span all {table.shape[2]} dimensions, so that θ can be learnt"
+            )
         if isinstance(rule, str):
             checks.choice("rule", rule, list(RULES))
         elif not isinstance(rule, Rule):

@@ -84,9 +84,7 @@ def choose(rule: FrankWolfeRule, known: Knowledge, context: int) -> int:
         least = 0.5 * respond(rule.response, known, rule.average) / known.told.noise_std**2
         count = write_gradients(rule, known, least, step**-0.9 / arms)
         if count > 0:
-            solve_game(
-                rule.payoffs, rule.offsets, count, contexts, rule.table, rule.basis, rule.target
-            )
+            solve_game(rule.payoffs, rule.offsets, count, contexts, rule.table, rule.basis, rule.target)
     best, largest = 0, -1.0
     for other in range(contexts):
         for arm in range(arms):

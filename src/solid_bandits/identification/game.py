@@ -89,7 +89,9 @@ def solve_game(
         for row in range(rows):
             if table[row, entering] > SMALL:
                 ratio = table[row, last] / table[row, entering]
-                if ratio < best - SMALL or (ratio <= best + SMALL and leaving >= 0 and basis[row] < basis[leaving]):
+                if ratio < best - SMALL or (
+                    ratio <= best + SMALL and leaving >= 0 and basis[row] < basis[leaving]
+                ):
                     leaving, best = row, min(best, ratio)
         if leaving < 0:
             break

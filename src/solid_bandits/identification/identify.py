@@ -84,9 +84,7 @@ def identify(
     if not isinstance(problem, Problem):
         raise ArgumentError("problem", f"must be a Problem, got {type(problem).__name__}")
     seed, most = checks.integer("seed", seed, least=0), checks.integer("most", most, least=1)
-    search = Explorer(
-        problem.features, rule, delta=delta, noise_std=problem.noise_std, threshold=threshold
-    )
+    search = Explorer(problem.features, rule, delta=delta, noise_std=problem.noise_std, threshold=threshold)
     draws = np.random.default_rng([seed, CONTEXTS]), np.random.default_rng([seed, NOISE])
     edges = np.cumsum(problem.context_probs)[:-1]
     size, contexts, noise, at, found = FIRST_BLOCK, np.zeros(0, dtype=np.int64), np.zeros(0), 0, False

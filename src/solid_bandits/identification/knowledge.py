@@ -115,7 +115,9 @@ def norm_of(known: Knowledge, features: Floats) -> float:
 
 
 @jit_part
-def norm_of_difference(known: Knowledge, estimator: Estimator, context: int, first: int, second: int) -> float:
+def norm_of_difference(
+    known: Knowledge, estimator: Estimator, context: int, first: int, second: int
+) -> float:
     """‖φ(x, first) - φ(x, second)‖² in the inverse of an estimator's matrix; U^-T of it is left in `vector`."""
     one, other = known.features[context, first], known.features[context, second]
     for i in range(known.vector.shape[0]):

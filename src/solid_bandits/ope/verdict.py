@@ -164,9 +164,7 @@ def verdict(
         _judged(name, group, leaders[name], tail, slack, ends, tested.get(name))
         for name, group in found.items()
     ]
-    return Verdict(
-        pl.DataFrame(rows, schema=TABLE), risk, slack, _assumptions(ends, noise_std, bool(tested))
-    )
+    return Verdict(pl.DataFrame(rows, schema=TABLE), risk, slack, _assumptions(ends, noise_std, bool(tested)))
 
 
 def _leader(group: Contrasts) -> str:
