@@ -4,8 +4,8 @@
     python studies/off_policy/identification.py --table studies/off_policy/identification.json
 
 Written down before anything was played. Problems: Soare, Lazaric and Munos's (2014) hard instance in d = 2, arms e1, e2
-and (cos 0.1, sin 0.1) with θ = (1, 0); and the end of optimism with ξ = 0.1. σ = 1. Rules: all of `identification`, with
-their defaults. δ = 0.1 and 0.01. Thresholds: the valid one, and the heuristic log((1 + log n) / δ) of the papers'
+and (cos 0.1, sin 0.1) with θ = (1, 0); and the end of optimism with ξ = 0.1. σ = 1. Rules: all of `identification`,
+with their defaults. δ = 0.1 and 0.01. Thresholds: the valid one, and the heuristic log((1 + log n) / δ) of the papers'
 experiments. All cells of a seed are played before the next seed; a search is given up after 1,000,000 samples.
 
 The bound: z_min kl(δ, 1 - δ) samples on average, z_min certified by `bounds.pure_exploration`.

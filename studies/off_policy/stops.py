@@ -5,12 +5,12 @@
 The world with a gap of `verdicts.py`: two arms that earn 0.4 and 0.5. A verdict that is wrong with probability at most
 delta where the weaker arm earns 0.5 as well stops by decision T with at most the power at level delta of the best test
 of these two worlds from the first T decisions. The logger's choices are the same function of what it has seen in both,
-so they cancel, and so do the rewards of the better arm: the likelihood ratio is that of the weaker arm's rewards,
-0.5^n / (0.4^s 0.6^(n - s)) with n of them and s successes (Neyman and Pearson). Its distribution in both worlds is found
-by playing; runs of the second world give the level. T is 3 times the sample of the fixed-time test, as in `verdicts.py`.
+so they cancel, and so do the rewards of the better arm: the likelihood ratio is that of the weaker arm's rewards, 0.5^n
+/ (0.4^s 0.6^(n - s)) with n of them and s successes (Neyman and Pearson). Its distribution in both worlds is found by
+playing; runs of the second world give the level. T is 3 times the sample of the fixed-time test, as in `verdicts.py`.
 
-Also: the decisions after which a z-test with what the arms were given in fact, n_1 n_2 / (n_1 + n_2), has the power that
-the fixed-time test has under uniform choices, by the median run.
+Also: the decisions after which a z-test with what the arms were given in fact, n_1 n_2 / (n_1 + n_2), has the power
+that the fixed-time test has under uniform choices, by the median run.
 """
 
 import argparse
@@ -35,7 +35,12 @@ def runs_of(policy, floor, means, runs, first):
     for run in range(runs):
         seed = first + run
         agent = sb.Agent(policy, dim=2, noise_std=0.5, seed=seed, floor=floor, probabilities=True)
-        log = (np.zeros(LONG, dtype=np.int64), np.zeros(LONG, dtype=np.int64), np.zeros(LONG), np.zeros((LONG, 2)))
+        log = (
+            np.zeros(LONG, dtype=np.int64),
+            np.zeros(LONG, dtype=np.int64),
+            np.zeros(LONG),
+            np.zeros((LONG, 2)),
+        )
         rng = make_rng(seed, 1, ENVIRONMENT)
         play(agent, np.eye(2)[None], np.array([means]), np.zeros(0), rng, *log)
         arms[run], rewards[run] = log[1], log[2]
@@ -66,7 +71,9 @@ def main():
             fixed = 2 * wanted
             until = int(3 * fixed)
             level = np.quantile(ratio(*same, until), 1 - delta)
-            enough = np.sort(np.where(pairs[:, -1] >= wanted / 2, (pairs >= wanted / 2).argmax(axis=1) + 1, np.inf))
+            enough = np.sort(
+                np.where(pairs[:, -1] >= wanted / 2, (pairs >= wanted / 2).argmax(axis=1) + 1, np.inf)
+            )
             median = enough[given.runs // 2]
             found[f"{logger}|{delta}"] = {
                 "runs": given.runs,

@@ -9,9 +9,9 @@ This plan was committed before anything was played.
 
 Worlds: two arms with one-hot features and mean rewards 0.4 and 0.5 (a gap), or 0.5 and 0.5 (no difference); three arms
 with 0.3, 0.5, 0.5 (a tie of the best). Rewards are 0 or 1; or, for the linear test alone, Gaussian with σ = 0.5. The
-first run told the linear test σ = 0.5 for both; since then it is told nothing. Loggers: RandUCB with floor 0.1, LinTS with floor 0.1, EpsilonGreedy(0.2), and uniform choices. A run has
-4,000 decisions, and 60 looks, spaced geometrically from 30 decisions on. All of delta = 0.05 and 0.01 are from the same
-runs.
+first run told the linear test σ = 0.5 for both; since then it is told nothing. Loggers: RandUCB with floor 0.1, LinTS
+with floor 0.1, EpsilonGreedy(0.2), and uniform choices. A run has 4,000 decisions, and 60 looks, spaced geometrically
+from 30 decisions on. All of delta = 0.05 and 0.01 are from the same runs.
 
 A run is wrong if any look has a verdict of stop for an arm that is not the best of its world, or, where the best are
 several, for any arm: tolerance is 0, so that nothing may be said. Wrong runs may be at most delta + 3 standard errors.

@@ -1,9 +1,9 @@
 """Rules of identification: against their slow forms arm by arm, and the small linear program against SciPy's."""
 
-import naive_identification as slow
 import numpy as np
 import pytest
 
+import naive_identification as slow
 import solid_bandits as sb
 from solid_bandits import identification
 from solid_bandits.identification.explorer import RULES

@@ -231,7 +231,7 @@ def test_a_reward_out_of_range_ends_the_bounds_for_good():
 
 
 def test_rare_clicks_have_bounds_and_they_hold_at_all_times():
-    """2% clicks, 60 logs of 600 rows, 12 looks: uniform's value is missed by at most 5%; 11 of 60 have a chance of 1e-4."""
+    """2% clicks, 60 logs of 600 rows, 12 looks: at most 5% may ever miss; 11 of 60 have a chance of 1e-4."""
     missed = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Exploring to find out: which arm is best in each context, with probability 1 - δ, after as few samples as possible."""
+"""Exploring to find out which arm is best in each context, with probability 1 - δ, after few samples."""
 
 from typing import TYPE_CHECKING
 

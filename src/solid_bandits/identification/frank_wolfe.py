@@ -103,7 +103,7 @@ register(FrankWolfeRule, choose)
 
 @dataclass(frozen=True)
 class FrankWolfe(Rule):
-    """Frank-Wolfe sampling (FWS): x moves by 1/n towards what is best against all alternatives that are nearly closest.
+    """Frank-Wolfe sampling (FWS): x moves by 1/n towards what does best against the closest alternatives.
 
     F(x) = min_j f_j(x), f_j being the information about alternative j in a step, is not smooth, so the direction is
     argmax_z min_h ⟨z - x, h⟩ over the gradients h of all f_j(x) < F(x) + r_n, r_n = n^-0.9 / K: a linear program of as

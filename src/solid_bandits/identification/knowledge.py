@@ -1,8 +1,8 @@
 """What has been seen, and the test that says when it is enough.
 
 Let V_n and θ-hat_n be the least-squares estimator of all n rewards, and let the first k be set aside, k being the first
-of 8d, 16d, 32d, ... at which V_k is well conditioned. With N(θ-hat_k, σ² V_k⁻¹) for a prior, the likelihood of the later
-rewards under the prior, divided by that under θ, is
+of 8d, 16d, 32d, ... at which V_k is well conditioned. With N(θ-hat_k, σ² V_k⁻¹) for a prior, the likelihood of the
+later rewards under the prior, divided by that under θ, is
 
     M_n(θ) = √(det V_k / det V_n) exp((|θ - θ-hat_n|²_{V_n} - |θ - θ-hat_k|²_{V_k}) / 2σ²),
 
@@ -11,7 +11,9 @@ however contexts came. So with probability at least 1 - δ it never reaches 1/δ
 under which, in some context, another arm is at least as good as the one that is answered. With W = V_n - V_k and θ~ the
 estimate of the later rewards alone, the least exponent over the θ with xᵀθ <= 0 is
 
-    c + (θ~ᵀx)²₊ / xᵀW⁻¹x,   c = Σ of squares of the first and of the later rewards less that of all (around their fits).
+    c + (θ~ᵀx)²₊ / xᵀW⁻¹x,
+
+c being the squares around their fits of the first and of the later rewards, less those of all of them.
 
 It is the test of `ope.linear_test`, as it is of use inside a loop.
 """
@@ -46,7 +48,7 @@ class Told(NamedTuple):
     delta: float
     noise_std: float
     heuristic: bool
-    """Whether to stop by the threshold that papers use in their experiments, log((1 + log n) / δ), which is not proven."""
+    """Whether to stop by the threshold of papers' experiments, log((1 + log n) / δ), which is not proven."""
 
 
 class Knowledge(NamedTuple):
@@ -201,7 +203,7 @@ def threshold(known: Knowledge) -> float:
 
 @jit_part
 def least_ratio(known: Knowledge, estimator: Estimator, theta: Floats, best: Ints) -> float:
-    """min Δ(x, a)² / ‖φ* - φ(x, a)‖² over all arms that are no copies of the best; infinite where there are none."""
+    """Min Δ(x, a)² / ‖φ* - φ(x, a)‖² over all arms that are no copies of the best; infinite where there are none."""
     least = np.inf
     for context in range(known.features.shape[0]):
         top = dot(known.features[context, best[context]], theta)

@@ -1,6 +1,7 @@
-"""Lazy Track-and-Stop (Jedra and Proutiere 2020): track the optimal allocation at an estimate that is renewed rarely."""
+"""Lazy Track-and-Stop (Jedra and Proutiere 2020): track the optimal allocation at an estimate renewed rarely."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -57,7 +58,7 @@ register(LazyRule, choose)
 
 @dataclass(frozen=True)
 class LazyTrackAndStop(Rule):
-    """Track ω*(θ-hat), the allocation of `bounds.pure_exploration` at the estimate, renewed when n has grown by a factor.
+    """Track ω*(θ-hat), the allocation of `bounds.pure_exploration` at the estimate, planned anew as n grows.
 
     Where 1 / tr V⁻¹ (a bound below λ_min(V)) is below c √n, with c = λ_min(Σ φφᵀ) / √d over a set of d arms that span,
     the arm with the largest ‖φ‖_{V^-1} is pulled; the paper goes round the d arms. With several contexts the allocation
@@ -97,8 +98,6 @@ class LazyTrackAndStop(Rule):
         count = known.every.rewards.item()
         shares = (known.drawn + 1.0) / (count + len(known.drawn))
         estimated = Problem(known.features, known.theta, shares / shares.sum(), known.told.noise_std)
-        try:
+        with suppress(ValueError):
             rule.allocation[:] = pure_exploration(estimated, WIDTH).policy
-        except ValueError:
-            pass
         return math.floor(max(count + 1.0, self.growth * count))

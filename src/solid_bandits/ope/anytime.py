@@ -142,7 +142,9 @@ def follow(
     for t in range(terms.shape[0]):
         centre = min(max(mean, least), 1.0)
         room = slacks[t] - least + centre
-        while top < grid.shape[0] and grid[top] * room > MOST:  # of λ before, which are too large, none is used again
+        while (
+            top < grid.shape[0] and grid[top] * room > MOST
+        ):  # of λ before, which are too large, none is used again
             top += 1
         for j in range(top):
             current[j] += grid[j] * least

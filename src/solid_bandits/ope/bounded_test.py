@@ -1,16 +1,16 @@
 """The test of linear rewards within a range, which needs no σ: the likelihood of coins.
 
-For a reward r on [0, 1] with mean p, E[(q/p)^r ((1 - q)/(1 - p))^(1 - r)] <= 1 for any q that the past determines, since
-the ratio is convex in r and 1 in the mean where r is 0 or 1. So with q_t the least-squares prediction of row t from the
-rows before it, and p_t = φ_tᵀθ,
+For a reward r on [0, 1] with mean p, E[(q/p)^r ((1 - q)/(1 - p))^(1 - r)] <= 1 for any q that the past determines:
+the ratio is convex in r, and has the mean 1 where r is 0 or 1. So with q_t the least-squares prediction of row t from
+the rows before it, and p_t = φ_tᵀθ,
 
     Π_t (q_t / p_t)^{r_t} ((1 - q_t) / (1 - p_t))^{1 - r_t}
 
 is a supermartingale for the true θ, whoever chose the arms, and one may stop where the smallest of it over all θ with
 θᵀx <= -ε has reached 1/δ. Its logarithm is concave in θ with the sign turned: Newton's method finds the largest
-likelihood of the alternatives. Where p_t < `LEAST` the parabola that touches log there stands for log p_t; it is
-nowhere below, so that the largest likelihood is not taken for less than it is. For rewards 0 and 1 the spread is that of
-coins, √(p (1 - p)), which at a rate of 2% is a quarter of what half the range stands for.
+likelihood of the alternatives. Where p_t < `LEAST`, the parabola that touches log there stands for log p_t; it is
+nowhere below, so that the largest likelihood is not taken for less than it is. For rewards 0 and 1 the spread is that
+of coins, √(p (1 - p)), which at a rate of 2% is about a quarter of the 1/2 that half the range stands for.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def predict(
 
 
 def extended_log(p: Floats) -> tuple[Floats, Floats, Floats]:
-    """log p, or the parabola above it where p < `LEAST`; with its first and its second derivative."""
+    """Log p, or the parabola above it where p < `LEAST`; with its first and its second derivative."""
     kept = np.maximum(p, LEAST)
     under = np.minimum(p - LEAST, 0.0) / LEAST
     value = np.log(kept) + under - 0.5 * under**2

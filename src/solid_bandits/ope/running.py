@@ -13,16 +13,16 @@ once. While all rewards lie on [0, 1] it is taken that they must, and the interv
 no approximation: no click is too rare, no logger too quick, and drift does no harm to what they hold, the mean over the
 rows so far.
 
-Other rewards have no range. Their intervals are those of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), "Time-uniform central limit theory and
-asymptotic confidence sequences" (arXiv 2103.06476), by a Gaussian mixture: after n values of mean m and variance s²,
+Other rewards have no range. Their intervals are those of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024),
+"Time-uniform central limit theory and asymptotic confidence sequences" (arXiv 2103.06476), by a Gaussian mixture: after
+n values of mean m and variance s²,
 
     m ± s √(2 (n ρ² + 1) / (n² ρ²) log(√(n ρ² + 1) / α)),
 
-with the ρ that makes them narrowest at `NARROWEST` rows. What they hold is the mean, over the rows so far, of the
-expected value given the past: it may change from row to row, and no row need be like another. They are asymptotic, and
-values that are 0 but for a few rare ones are not yet normal in the mean: an interval is given from `FEWEST` values on,
-and where there are more than 25 times the squared skewness (Cochran's rule), which for a click rate is 25 clicks. The
-skewness of a sample says nothing of clicks that have not happened yet on arms that are rarely played, so the values of
+with the ρ that makes them narrowest at `NARROWEST` rows. They hold the same mean, which may change from row to row.
+They are asymptotic, and values that are the same but for a few rare ones are not yet normal in the mean: an interval is
+given from `FEWEST` values on, and where there are more than 25 times the squared skewness (Cochran's rule). The
+skewness of a sample says nothing of rewards that have not come yet on arms that are rarely played, so the values of
 uniform and Greedy need `ENOUGH` effective rewards besides.
 """
 
