@@ -106,8 +106,8 @@ class FrankWolfe(Rule):
     """Frank-Wolfe sampling (FWS): x moves by 1/n towards what does best against the closest alternatives.
 
     F(x) = min_j f_j(x), f_j being the information about alternative j in a step, is not smooth, so the direction is
-    argmax_z min_h ⟨z - x, h⟩ over the gradients h of all f_j(x) < F(x) + r_n, r_n = n^-0.9 / K: a linear program of as
-    many rows. In the rounds n where √⌊n / K⌋ is whole, z is even. The arm is argmax_a x(a) / N(a). With several contexts
+    argmax_z min_h ⟨z - x, h⟩ over the gradients h of all f_j(x) < F(x) + r_n, r_n = n^-0.9 / K: a linear program with a
+    row each. In the rounds n where √⌊n / K⌋ is whole, z is even. The arm is argmax_a x(a) / N(a). With several contexts
     z has a distribution for each, gradients are weighed by how often contexts came, and the arm is one of the context
     that has come; the paper has one context.
 

@@ -65,7 +65,7 @@ class LazyTrackAndStop(Rule):
     is that of the contextual program, with ρ as contexts have come; the paper has one context.
 
     Args:
-        growth: > 1; the allocation is planned anew when the number of rewards has grown by this factor.
+        growth: >= 1; the allocation is planned anew when the number of rewards has grown by this factor, with 1 at each.
 
     Example:
         >>> import solid_bandits as sb
@@ -78,7 +78,7 @@ class LazyTrackAndStop(Rule):
     Reference: Jedra and Proutiere (2020), "Optimal best-arm identification in linear bandits".
     """
 
-    growth: float = parameter(1.2, above=1)
+    growth: float = parameter(1.2, least=1)
 
     def start(self, known: Knowledge) -> LazyRule:
         """The rule at work."""

@@ -78,7 +78,7 @@ class Coins:
         later, self._reward = found[first:], reward[first:]
         self._features = features[first:]
         self.predicted = float((self._reward * np.log(later) + (1 - self._reward) * np.log1p(-later)).sum())
-        start = np.linalg.lstsq(self._features, self._reward, rcond=None)[0]
+        start = np.asarray(np.linalg.lstsq(self._features, self._reward, rcond=None)[0], dtype=np.float64)
         self.theta, self.most, self._ends = self._climb(start, None)
 
     def _at(self, theta: Floats) -> tuple[float, Floats, Floats]:
