@@ -88,7 +88,7 @@ def test_what_is_no_search_is_refused():
         identification.Explorer(np.eye(2), "ucb", noise_std=1)
     with pytest.raises(ValueError, match="delta must be"):
         identification.Explorer(np.eye(2), delta=1.0, noise_std=1)
-    with pytest.raises(ValueError, match="growth must be >= 1, got 0.5"):
+    with pytest.raises(ValueError, match=r"growth must be >= 1, got 0\.5"):
         identification.LazyTrackAndStop(growth=0.5)
     search = identification.Explorer(np.eye(2), "even", noise_std=1)
     with pytest.raises(ValueError, match="learn must follow next"):

@@ -65,7 +65,7 @@ class LazyTrackAndStop(Rule):
     is that of the contextual program, with ρ as contexts have come; the paper has one context.
 
     Args:
-        growth: >= 1; the allocation is planned anew when the number of rewards has grown by this factor, with 1 at each.
+        growth: >= 1; the allocation is planned anew when rewards have grown by this factor; at 1 each time.
 
     Example:
         >>> import solid_bandits as sb

@@ -54,7 +54,7 @@ MINUTE = 60_000_000
 """In microseconds."""
 WEIGHED = 5
 """Sums of an arm's rewards weighed by w = 1 / g: of w, w², w r, w² r, w² r²."""
-POINTS = 48
+POINTS = 20
 """Points of the values over time at most; where there would be more, every other one goes."""
 STRETCHES = 24
 """Stretches of time for which decisions of each arm are counted; where there would be more, two become one."""
