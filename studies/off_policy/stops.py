@@ -19,30 +19,33 @@ import math
 from pathlib import Path
 
 import numpy as np
-from intervals import play
+from intervals import rows
 from scipy.stats import norm
 from verdicts import DELTAS, LOGGERS
 
 import solid_bandits as sb
-from solid_bandits.core.randomness import ENVIRONMENT, make_rng
+from solid_bandits.core.randomness import ENVIRONMENT, FLOOR, POLICY, make_rng
+from solid_bandits.policies import contract
 
-LONG = 12_000
+LONG = 6_000
 
 
 def runs_of(policy, floor, means, runs, first):
     """Arms and rewards, shape (runs, decisions)."""
     arms, rewards = np.zeros((runs, LONG), dtype=np.int8), np.zeros((runs, LONG), dtype=np.int8)
+    agent = sb.Agent(policy, dim=2, noise_std=0.5, seed=first, floor=floor, probabilities=True)
     for run in range(runs):
         seed = first + run
-        agent = sb.Agent(policy, dim=2, noise_std=0.5, seed=seed, floor=floor, probabilities=True)
+        # As an agent of its own with this seed; to construct one takes longer than its run.
+        learner = contract.start(agent.policy, agent._setting, None, make_rng(seed, 0, POLICY))
         log = (
             np.zeros(LONG, dtype=np.int64),
             np.zeros(LONG, dtype=np.int64),
             np.zeros(LONG),
             np.zeros((LONG, 2)),
         )
-        rng = make_rng(seed, 1, ENVIRONMENT)
-        play(agent, np.eye(2)[None], np.array([means]), np.zeros(0), rng, *log)
+        world, floors = make_rng(seed, 1, ENVIRONMENT), make_rng(seed, 0, FLOOR)
+        rows(learner, np.eye(2)[None], np.array([means]), np.zeros(0), floor, floors, world, *log)
         arms[run], rewards[run] = log[1], log[2]
     return arms, rewards
 
