@@ -1,6 +1,6 @@
 """How soon any valid verdict can stop: the most that a test of the same runs could reach, and what arms were given.
 
-    python studies/off_policy/stops.py --runs 2000 --json studies/off_policy/stops.json
+    python studies/off_policy/stops.py --runs 400 --json studies/off_policy/stops.json
 
 The world with a gap of `verdicts.py`: two arms that earn 0.4 and 0.5. A verdict that is wrong with probability at most
 delta where the weaker arm earns 0.5 as well stops by decision T with at most the power at level delta of the best test
@@ -60,7 +60,7 @@ def ratio(arms, rewards, until):
 def main():
     """Play and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--json", type=Path, required=True)
     given = parser.parse_args()
     found = {}
