@@ -90,7 +90,7 @@ def test_verdicts(monkeypatch):
     for one, found in kept.items():
         risk = float(one.split("|")[2])
         assert found["wrong"] / found["runs"] <= risk + 3 * (risk * (1 - risk) / found["runs"]) ** 0.5
-    for risk, said in ((0.05, "9 of 1,668 runs by intervals"), (0.01, "2 at 0.01")):
+    for risk, said in ((0.05, "19 of 4,884 runs by intervals"), (0.01, "4 at 0.01")):
         wrong, runs = study.pooled(kept, study.KINDS[0], risk)
         assert f"{wrong} of {runs:,}" in said or said == f"{wrong} at {risk}"
         assert said in PAGE
