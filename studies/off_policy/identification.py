@@ -27,7 +27,13 @@ PROBLEMS = {
     "Soare": sb.Problem([[[1, 0], [0, 1], [math.cos(0.1), math.sin(0.1)]]], theta=[1, 0]),
     "end of optimism": sb.problems.end_of_optimism(0.1),
 }
-RULES = ("lingape", "lingame", "frank-wolfe", "lazy-track-and-stop", "even")
+RULES = {
+    "lingape": "LinGapE",
+    "lingame": "LinGame",
+    "frank-wolfe": "FrankWolfe",
+    "lazy-track-and-stop": "LazyTrackAndStop",
+    "even": "Even",
+}
 THRESHOLDS = ("mixture", "heuristic")
 DELTAS = (0.1, 0.01)
 MOST = 1_000_000
@@ -39,20 +45,29 @@ def bound(name, delta):
     return z_min * (1 - 2 * delta) * math.log((1 - delta) / delta)
 
 
-def table(found):
-    """Rows of docs/identification.md."""
+def page_table(found):
+    """Rows of docs/identification.md: means and their 95% intervals."""
+    lines = []
     for name in PROBLEMS:
         for delta in DELTAS:
-            print(f"{name}, δ = {delta}: at least {bound(name, delta):,.0f}")
-            for rule in RULES:
+            least = bound(name, delta)
+            lines.append(f"| **{name}**, δ = {delta} | **bound {least:,.0f}** | | |")
+            for rule, label in RULES.items():
                 cells = []
                 for threshold in THRESHOLDS:
-                    runs = found[f"{name}|{delta}|{threshold}|{rule}"]
-                    samples = np.array([one[0] for one in runs], dtype=float)
-                    wrong = sum(not one[1] for one in runs)
-                    error = 1.96 * samples.std(ddof=1) / math.sqrt(len(runs))
-                    cells += [f"{samples.mean():,.0f} ± {error:,.0f}", f"{wrong} of {len(runs)}"]
-                print(f"| {rule} | {' | '.join(cells)} |")
+                    samples = np.array(
+                        [one[0] for one in found[f"{name}|{delta}|{threshold}|{rule}"]], dtype=float
+                    )
+                    error = 1.96 * samples.std(ddof=1) / math.sqrt(len(samples))
+                    cells += [f"{samples.mean():,.0f} ± {error:,.0f}", f"{samples.mean() / least:.1f}"]
+                lines.append(f"| {label} | {' | '.join(cells[:3])} |")
+    return lines
+
+
+def wrong(found, threshold):
+    """Wrong searches and searches of a threshold."""
+    runs = [one for cell, some in found.items() if f"|{threshold}|" in cell for one in some]
+    return sum(not right for _, right in runs), len(runs)
 
 
 def main():
@@ -64,7 +79,8 @@ def main():
     parser.add_argument("--table", type=Path)
     given = parser.parse_args()
     if given.table:
-        table(json.loads(given.table.read_text()))
+        kept = json.loads(given.table.read_text())
+        print("\n".join(page_table(kept)), *(wrong(kept, threshold) for threshold in THRESHOLDS), sep="\n")
         return
     known = json.loads(given.json.read_text()) if given.json.exists() else {}
     found = defaultdict(list, known)
