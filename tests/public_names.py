@@ -3,6 +3,7 @@
 import inspect
 
 import solid_bandits as sb
+import solid_bandits.identification
 
 DATA = {"extend.OF_A_TRIANGLE", "logs.COLUMNS", "ope.ESTIMATORS"}
 
@@ -10,7 +11,7 @@ DATA = {"extend.OF_A_TRIANGLE", "logs.COLUMNS", "ope.ESTIMATORS"}
 def public_names():
     """Dotted name -> object, of everything that `sb` and its public packages offer."""
     found = {}
-    for name in sb.__all__:
+    for name in [*sb.__all__, "identification"]:  # imported by its name
         value = getattr(sb, name)
         if not inspect.ismodule(value):
             found[name] = value

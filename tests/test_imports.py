@@ -34,7 +34,7 @@ LAYERS = [
     ["planning.ball", "planning.closest", "planning.pruned", "core.problem"],
     ["planning", "estimation", "problems", "bounds"],
     ["policies"],
-    ["extend"],
+    ["extend", "identification"],
     [
         "core.agent_file",
         "core.loop",

@@ -1,7 +1,9 @@
 """How often the answer of an evaluation holds the truth: 72 cells, drift included. Truth by enumeration.
 
     python studies/off_policy/answers.py --play LINES --minutes 60        # resumable: LINES grows
+    python studies/off_policy/answers.py --play MORE --first 339 --minutes 60       # more seeds than are summed up
     python studies/off_policy/answers.py --sum LINES --json studies/off_policy/answers.json
+    python studies/off_policy/answers.py --sum MORE --with studies/off_policy/answers.json --json ...
     python studies/off_policy/answers.py --table studies/off_policy/answers.json
 
 This plan was committed before anything was played.
@@ -14,7 +16,9 @@ then its worst. The truth is the mean over the period.
 Cells: the 18 settings of `SETTINGS` (base rate, rows, arms, logger, drift) with the targets uniform; the arm that is
 best on average; greedy (the best arm in each context, by the truth of the first half); another learner,
 EpsilonGreedy(0.2) that has learnt from 500 rows of a log of its own and stopped. 1,000 logs each as far as time allows;
-of 100,000 rows for every fifth seed only. All cells of a seed are played before the next one.
+of 100,000 rows for every fifth seed only. All cells of a seed are played before the next one. (A clock stopped the
+first run at 339 seeds, of which the lines were not kept, and later ones add to its counts. Where two runs are put
+together, counts are added, and a median width is the mean of the two medians, weighed by their logs.)
 
 What is counted, in every log: the *answer*. That is
 - for a logger that learns `cadr`, for a fixed one Student's interval of DR, where there are at least 50 effective
@@ -92,7 +96,7 @@ def learnt_log(policy, features, worlds, rows, seed, noise_std):
     for part, means in enumerate(worlds):
         some = slice(part * rows // len(worlds), (part + 1) * rows // len(worlds))
         log = (context[some], arm[some], reward[some], given[some])
-        play(agent._held, features, means, np.zeros(0), agent.floor, agent._floor_rng, rng, *log)
+        play(agent, features, means, np.zeros(0), rng, *log)
     every = np.arange(rows)
     return (
         context,
@@ -160,7 +164,7 @@ def one(rate, rows, arms, logger, drift, seed):
     return {"setting": [rate, rows, arms, logger, drift], "seed": seed, "found": found}
 
 
-def play_all(path, minutes):
+def play_all(path, minutes, first):
     """Add lines until so many minutes of CPU time are spent, from the first seed that is not complete."""
     known = set()
     if path.exists():
@@ -168,7 +172,7 @@ def play_all(path, minutes):
             line = json.loads(text)
             known.add((*line["setting"], line["seed"]))
     with path.open("a") as file:
-        for seed in range(1000):
+        for seed in range(first, 1000):
             for setting in SETTINGS:
                 if (*setting, seed) in known or (setting[1] == 100_000 and seed % 5):
                     continue
@@ -176,6 +180,34 @@ def play_all(path, minutes):
                     return
                 file.write(json.dumps(one(*setting, seed), separators=(",", ":")) + "\n")
                 file.flush()
+
+
+def added(one, other, logs, more):
+    """Two sums as one; `logs` and `more` are their numbers of logs."""
+    if isinstance(one, dict):
+        return {name: added(one[name], other[name], logs, more) for name in one}
+    if isinstance(one, list):
+        return [added(*pair, logs, more) for pair in zip(one, other, strict=True)]
+    if isinstance(one, int) and isinstance(other, int):
+        return one + other
+    return (one * logs + other * more) / (logs + more)
+
+
+def together(one, other):
+    """The cells of two runs with different seeds."""
+    found = {}
+    for cell, first in one.items():
+        second = other[cell]
+        logs, more = sum(first["logs"]), sum(second["logs"])
+        both = added(first, second, logs, more)
+        spread = [part["normal by truth"] ** 2 for part in (first, second)]
+        both["normal by truth"] = math.sqrt(added(*spread, logs, more))
+        errors = [part["bias in standard errors"] for part in (first, second)]
+        both["bias in standard errors"] = (
+            errors[0] * math.sqrt(logs) + errors[1] * math.sqrt(more)
+        ) / math.sqrt(logs + more)
+        found[cell] = both
+    return found
 
 
 def summed(path):
@@ -294,15 +326,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--play", type=Path)
     parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--sum", type=Path)
+    parser.add_argument("--with", type=Path, dest="before")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--table", type=Path)
     given = parser.parse_args()
     assert set(FIXED) >= {setting[3] for setting in SETTINGS} - set(LEARNING)
     if given.play:
-        play_all(given.play, given.minutes)
+        play_all(given.play, given.minutes, given.first)
     if given.sum:
-        given.json.write_text(json.dumps(summed(given.sum), separators=(",", ":")) + "\n")
+        found = summed(given.sum)
+        if given.before:
+            found = together(json.loads(given.before.read_text()), found)
+        given.json.write_text(json.dumps(found, separators=(",", ":")) + "\n")
     if given.table:
         table(given.table)
 

@@ -1,6 +1,6 @@
 """How often `choose` chooses well, in worlds where it answers, and how often it answers.
 
-    python studies/off_policy/choices.py --worlds 500 --minutes 30 --json studies/off_policy/choices.json
+    python studies/off_policy/choices.py --worlds 500 --minutes 30 --json studies/off_policy/choices.json   # resumable
     python studies/off_policy/choices.py --table studies/off_policy/choices.json
 
 This plan was committed before anything was played.
@@ -22,11 +22,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from intervals import play
+from intervals import rows
 
 import solid_bandits as sb
 from solid_bandits import ope
-from solid_bandits.core.randomness import ENVIRONMENT, make_rng
+from solid_bandits.core.randomness import ENVIRONMENT, POLICY, make_rng
+from solid_bandits.policies import contract
 
 ROWS, ARMS, DIM, SIGMA, BLOCKS = 4000, 3, 4, 0.5, 10
 LENGTH = ROWS // BLOCKS // ARMS
@@ -57,13 +58,16 @@ def world(seed):
 def live(policy, contexts, means, seed, noise_std):
     """The mean expected reward of live runs."""
     total = 0.0
+    agent = sb.Agent(policy, dim=DIM, noise_std=noise_std, seed=seed, probabilities=True)
     for run in range(LIVE):
-        agent = sb.Agent(policy, dim=DIM, noise_std=noise_std, seed=seed * LIVE + run, probabilities=True)
+        # As an agent of its own with this seed; to construct one takes longer than its run.
+        own = make_rng(seed * LIVE + run, 0, POLICY)
+        learner = contract.start(agent.policy, agent._setting, None, own)
         rng = make_rng(seed, run, ENVIRONMENT)
         noise = SIGMA * np.random.default_rng([seed, run]).normal(size=LENGTH)
         context, arm = np.zeros(LENGTH, dtype=np.int64), np.zeros(LENGTH, dtype=np.int64)
         log = (context, arm, np.zeros(LENGTH), np.zeros((LENGTH, ARMS)))
-        play(agent._held, contexts, means, noise, agent.floor, agent._floor_rng, rng, *log)
+        rows(learner, contexts, means, noise, 0.0, agent._floor_rng, rng, *log)
         total += float(means[context, arm].mean())
     return total / LIVE
 
@@ -111,9 +115,9 @@ def main():
     if given.table:
         table(json.loads(given.table.read_text()))
         return
-    started, lines = time.monotonic(), []
-    for seed in range(given.worlds):
-        if time.monotonic() - started > 60 * given.minutes:
+    lines = json.loads(given.json.read_text()) if given.json.exists() else []
+    for seed in range(len(lines), given.worlds):
+        if time.process_time() > 60 * given.minutes:
             break
         lines.append(one(seed))
         given.json.write_text(json.dumps(lines, separators=(",", ":")) + "\n")

@@ -33,19 +33,25 @@ LOGGERS = {
 LEVEL = 0.95
 
 
+def play(agent, features, means, noise, world, context, arm, reward, probabilities):
+    """One log of an `sb.Agent`, row by row: rewards are mean + noise, or 0 or 1 where there is no noise."""
+    log = (context, arm, reward, probabilities)
+    rows(agent._compiled, features, means, noise, agent.floor, agent._floor_rng, world, *log)
+
+
 @jit_allocating
-def play(held, features, means, noise, floor, rng, world, context, arm, reward, probabilities):
-    """One log, row by row: rewards are mean + noise, or 0 or 1 where there is no noise."""
+def rows(agent, features, means, noise, floor, rng, world, context, arm, reward, probabilities):
+    """The rows of `play`."""
     mask = np.ones(features.shape[1], dtype=np.bool_)
     for t in range(context.shape[0]):
         x = int(uniform(world) * features.shape[0])
-        a, _ = agent_kernels.decide(held, 0, features[x], mask, probabilities[t], floor, rng)
+        a, _ = agent_kernels.act(agent, 0, features[x], mask, probabilities[t], floor, rng)
         context[t], arm[t] = x, a
         if noise.shape[0] > 0:
             reward[t] = means[x, a] + noise[t]
         else:
             reward[t] = 1.0 if uniform(world) < means[x, a] else 0.0
-        contract.update(held.agent, 0, a, features[x, a], reward[t], 0)
+        contract.update(agent, 0, a, features[x, a], reward[t], 0)
 
 
 def problem(arms=ARMS, rate=0.5):
@@ -88,12 +94,10 @@ def one_log(policy, features, means, steps, seed, floor, noise_std=0.5, noise=No
     world = make_rng(seed, 1, ENVIRONMENT)
     added = np.zeros(0) if noise is None else noise
     play(
-        agent._held,
+        agent,
         features,
         means,
         added,
-        agent.floor,
-        agent._floor_rng,
         world,
         context,
         arm,

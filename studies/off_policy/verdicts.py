@@ -1,15 +1,17 @@
 """How often a verdict of stop is wrong, and how soon it comes, on live runs of bandits that learn.
 
-    python studies/off_policy/verdicts.py --runs 1000 --minutes 20 --json studies/off_policy/verdicts.json
+    python studies/off_policy/verdicts.py --play LINES --kind intervals --minutes 20      # resumable: LINES grows
+    python studies/off_policy/verdicts.py --play LINES --kind tests --minutes 20
+    python studies/off_policy/verdicts.py --sum LINES --json studies/off_policy/verdicts.json
     python studies/off_policy/verdicts.py --table studies/off_policy/verdicts.json
 
 This plan was committed before anything was played.
 
 Worlds: two arms with one-hot features and mean rewards 0.4 and 0.5 (a gap), or 0.5 and 0.5 (no difference); three arms
-with 0.3, 0.5, 0.5 (a tie of the best). Rewards are 0 or 1; or, for the linear test alone, Gaussian with σ = 0.5, which
-it is told. Loggers: RandUCB with floor 0.1, LinTS with floor 0.1, EpsilonGreedy(0.2), and uniform choices. A run has
-4,000 decisions, and 60 looks, spaced geometrically from 30 decisions on. All of delta = 0.05 and 0.01 are from the same
-runs.
+with 0.3, 0.5, 0.5 (a tie of the best). Rewards are 0 or 1; or, for the linear test alone, Gaussian with σ = 0.5. The
+first run told the linear test σ = 0.5 for both; since then it is told nothing. Loggers: RandUCB with floor 0.1, LinTS
+with floor 0.1, EpsilonGreedy(0.2), and uniform choices. A run has 4,000 decisions, and 60 looks, spaced geometrically
+from 30 decisions on. All of delta = 0.05 and 0.01 are from the same runs.
 
 A run is wrong if any look has a verdict of stop for an arm that is not the best of its world, or, where the best are
 several, for any arm: tolerance is 0, so that nothing may be said. Wrong runs may be at most delta + 3 standard errors.
@@ -24,7 +26,7 @@ import json
 import math
 import time
 from collections import defaultdict
-from itertools import permutations
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -33,9 +35,10 @@ from scipy.stats import norm
 
 import solid_bandits as sb
 from solid_bandits.core.randomness import ENVIRONMENT, make_rng
-from solid_bandits.ope.anytime import difference
+from solid_bandits.ope.anytime import BEFORE, GRID, WEIGHTS, follow
 from solid_bandits.ope.bounded import Bounding
-from solid_bandits.ope.linear_test import likelihood_ratio
+from solid_bandits.ope.bounded_test import Coins
+from solid_bandits.ope.linear_test import judged, likelihood_ratio, set_aside
 from solid_bandits.ope.models import as_model
 from solid_bandits.ope.rows import Rows
 from solid_bandits.ope.terms import terms_of
@@ -62,7 +65,7 @@ def live_run(policy, floor, means, seed, gaussian):
     noise = 0.5 * np.random.default_rng([seed, 5]).normal(size=ROWS) if gaussian else np.zeros(0)
     rng = make_rng(seed, 1, ENVIRONMENT)
     log = (context, arm, reward, given)
-    play(agent._held, features, np.array([means]), noise, agent.floor, agent._floor_rng, rng, *log)
+    play(agent, features, np.array([means]), noise, rng, *log)
     every = np.arange(ROWS)
     return Rows(
         where=every,
@@ -79,84 +82,124 @@ def live_run(policy, floor, means, seed, gaussian):
     )
 
 
-def by_intervals(rows, delta):
-    """The first look with a verdict of stop for each arm; None without one."""
+def by_intervals(rows):
+    """The first look with a verdict of stop for each arm, for each delta; None without one."""
     arms = rows.mask.shape[1]
     q = as_model("linear").predict(rows)
-    tail = delta / (arms * (arms - 1))
-    above = np.ones((arms, len(LOOKS)), dtype=bool)
-    for one, other in permutations(range(arms), 2):
-        if one < other:
-            signed = np.zeros(rows.mask.shape)
-            signed[:, one], signed[:, other] = 1.0, -1.0
-            terms = terms_of(rows, signed, q, (0.0, 1.0), (Bounding(), Bounding()), True)
-            low, high = difference(terms, tail, LOOKS)
-            above[one] &= low > 0
-            above[other] &= high < 0
-    return [int(LOOKS[stops.argmax()]) if stops.any() else None for stops in above]
+    above = np.ones((len(DELTAS), arms, len(LOOKS)), dtype=bool)
+    for one, other in combinations(range(arms), 2):
+        signed = np.zeros(rows.mask.shape)
+        signed[:, one], signed[:, other] = 1.0, -1.0
+        terms = terms_of(rows, signed, q, (0.0, 1.0), (Bounding(), Bounding()), True)
+        for first, bounded, slack in (
+            (one, terms.lower, terms.lower_slack),
+            (other, terms.upper, terms.upper_slack),
+        ):
+            gains = np.zeros((len(LOOKS), len(GRID)))
+            follow(bounded, slack, -1.0, LOOKS, GRID, np.zeros(len(GRID)), np.zeros(BEFORE), gains)
+            # The bound is above 0 where the wealth against a mean difference of 0 has reached 1 / tail.
+            wealth = np.logaddexp.reduce(np.log(WEIGHTS / WEIGHTS.sum()) + gains, axis=1)
+            for place, delta in enumerate(DELTAS):
+                above[place, first] &= wealth > -math.log(delta / (arms * (arms - 1)))
+    return [[int(LOOKS[stops.argmax()]) if stops.any() else None for stops in of_delta] for of_delta in above]
 
 
-def by_test(rows, delta):
-    """The same of the linear test."""
+def by_test(rows, bell):
+    """The same of the linear test: of coins, or, of Gaussian rewards, with σ estimated."""
     arms = rows.mask.shape[1]
     chosen = rows.features[np.arange(ROWS), rows.place]
     means = {str(arm): np.eye(arms)[arm] for arm in range(arms)}
-    found = [None] * arms
+    found = [[None] * arms for _ in DELTAS]
     for look in LOOKS:
-        tested = likelihood_ratio(chosen[:look], rows.reward[:look], means, 0.5, delta, 0.0)
-        if tested is not None and tested.stop and found[int(tested.best)] is None:
-            found[int(tested.best)] = int(look)
+        features, reward = chosen[:look], rows.reward[:look]
+        if bell:
+            tested = likelihood_ratio(features, reward, means, None, 1.0, 0.0)
+        else:
+            first = set_aside(features)
+            tested = None if first is None else judged(Coins(features, reward, first).test(means, 0.0), 1.0)
+        for place, delta in enumerate(DELTAS):
+            if tested is not None and tested.statistic > tested.threshold - math.log(delta):
+                best = int(tested.best)
+                if found[place][best] is None:
+                    found[place][best] = int(look)
+    return found
+
+
+def stopped(kind, seed):
+    """Where the runs of a seed stop, for each arm: by the intervals, or by the linear tests."""
+    found = {}
+    for world, means in WORLDS.items():
+        for logger, (policy, floor) in LOGGERS.items():
+            rows = live_run(policy, floor, means, seed, gaussian=False)
+            if kind == "intervals":
+                kinds = {"intervals, 0 or 1": by_intervals(rows)}
+            else:
+                bell = live_run(policy, floor, means, seed, gaussian=True)
+                kinds = {
+                    "linear test, 0 or 1": by_test(rows, False),
+                    "linear test, Gaussian": by_test(bell, True),
+                }
+            for name, stops in kinds.items():
+                for delta, arms in zip(DELTAS, stops, strict=True):
+                    found[f"{world}|{logger}|{delta}|{name}"] = arms
+    return found
+
+
+def play_all(path, kind, minutes):
+    """Add lines until so many minutes of CPU time are spent, from the first seed that is missing."""
+    known = set()
+    if path.exists():
+        lines = [json.loads(text) for text in path.read_text().splitlines()]
+        known = {line["seed"] for line in lines if line["kind"] == kind}
+    with path.open("a") as file:
+        for seed in range(10_000):
+            if seed in known:
+                continue
+            if time.process_time() > 60 * minutes:
+                return
+            line = {"seed": seed, "kind": kind, "found": stopped(kind, seed)}
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+            file.flush()
+
+
+def summed(path):
+    """For each cell the runs, the wrong ones, and at which looks right ones stop."""
+    runs = defaultdict(list)
+    for text in path.read_text().splitlines():
+        for cell, stops in json.loads(text)["found"].items():
+            runs[cell].append(stops)
+    found = {}
+    for cell, arms in runs.items():
+        means = WORLDS[cell.split("|")[0]]
+        best = int(np.argmax(means)) if cell.startswith("gap|") else None
+        wrong = sum(any(stop is not None and arm != best for arm, stop in enumerate(stops)) for stops in arms)
+        right = [stops[best] for stops in arms if best is not None and stops[best] is not None]
+        values, counts = np.unique(right, return_counts=True)
+        at = dict(zip(map(int, values), map(int, counts), strict=True))
+        found[cell] = {"runs": len(arms), "wrong": wrong, "stops": at}
     return found
 
 
 def main():
-    """Play or print."""
+    """Play, sum up, or print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--play", type=Path)
+    parser.add_argument("--kind", choices=("intervals", "tests"), default="intervals")
     parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--sum", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--table", type=Path)
     given = parser.parse_args()
+    if given.play:
+        play_all(given.play, given.kind, given.minutes)
+    if given.sum:
+        given.json.write_text(json.dumps(summed(given.sum), separators=(",", ":")) + "\n")
     if given.table:
         table(json.loads(given.table.read_text()))
-        return
-    found, started = defaultdict(list), time.monotonic()
-    for seed in range(given.runs):
-        if time.monotonic() - started > 60 * given.minutes:
-            break
-        for world, means in WORLDS.items():
-            for logger, (policy, floor) in LOGGERS.items():
-                rows = live_run(policy, floor, means, seed, gaussian=False)
-                bell = live_run(policy, floor, means, seed, gaussian=True)
-                for delta in DELTAS:
-                    for kind, stops in (
-                        ("intervals, 0 or 1", by_intervals(rows, delta)),
-                        ("linear test, 0 or 1", by_test(rows, delta)),
-                        ("linear test, Gaussian", by_test(bell, delta)),
-                    ):
-                        best = world == "gap"
-                        right = stops[int(np.argmax(means))] if best else None
-                        wrong = any(
-                            stop is not None and not (best and arm == int(np.argmax(means)))
-                            for arm, stop in enumerate(stops)
-                        )
-                        found[f"{world}|{logger}|{delta}|{kind}"].append((wrong, right))
-    summed = {
-        key: {
-            "runs": len(runs),
-            "wrong": sum(wrong for wrong, _ in runs),
-            "stops": sorted(at for _, at in runs if at),
-        }
-        for key, runs in found.items()
-    }
-    for one in summed.values():
-        values, counts = np.unique(one.pop("stops"), return_counts=True)
-        one["stops"] = dict(zip(map(int, values), map(int, counts), strict=True))
-    given.json.write_text(json.dumps(summed, separators=(",", ":")) + "\n")
-    table(summed)
 
 
-KINDS = ("intervals, 0 or 1", "linear test, 0 or 1", "linear test, Gaussian")
+KINDS = ("intervals, 0 or 1", "linear test, 0 or 1, told", "linear test, Gaussian, told")
+"""Of the table; the tests that are told σ are those of the first run."""
 
 
 def pooled(found, kind, delta, logger=None):

@@ -90,7 +90,7 @@ def test_verdicts(monkeypatch):
     for one, found in kept.items():
         risk = float(one.split("|")[2])
         assert found["wrong"] / found["runs"] <= risk + 3 * (risk * (1 - risk) / found["runs"]) ** 0.5
-    for risk, said in ((0.05, "9 of 1,668 runs by intervals"), (0.01, "2 at 0.01")):
+    for risk, said in ((0.05, "19 of 4,884 runs by intervals"), (0.01, "4 at 0.01")):
         wrong, runs = study.pooled(kept, study.KINDS[0], risk)
         assert f"{wrong} of {runs:,}" in said or said == f"{wrong} at {risk}"
         assert said in PAGE
@@ -105,3 +105,23 @@ def test_choices():
     assert f"In the {len(answered)} worlds in which it answers" in PAGE
     assert f"of the {len(wide)} worlds" in PAGE
     assert f"it answers in {sum(one['answers'] for one in wide)}." in PAGE
+
+
+def test_stops():
+    found = json.loads((HOME / "studies" / "off_policy" / "stops.json").read_text(encoding="utf-8"))
+    three = [found[f"{logger}|0.05"] for logger in ("RandUCB", "LinTS", "EpsilonGreedy")]
+    needed = [one["z-test with these arms"] for one in three]
+    given = [round(100 * one["share of the weaker arm"]) for one in three]
+    assert "{:,}, {:,} and {:,} decisions".format(*needed) in PAGE
+    assert "{}, {} and {}% of the decisions".format(*given) in PAGE
+    most = [one["at most"] for name, one in found.items() if not name.startswith("uniform")]
+    assert f"{100 * min(most):.0f} to {100 * max(most):.0f}% of the runs" in PAGE
+
+
+def test_identification(monkeypatch):
+    study = script(HOME / "studies" / "off_policy" / "identification.py", monkeypatch)
+    kept = json.loads((HOME / "studies" / "off_policy" / "identification.json").read_text(encoding="utf-8"))
+    page = (HOME / "docs" / "identification.md").read_text(encoding="utf-8")
+    assert "\n".join(study.page_table(kept)) in page
+    assert study.wrong(kept, "mixture")[0] == 0
+    assert f"Of {study.wrong(kept, 'mixture')[1]:,} searches with the valid threshold none" in page

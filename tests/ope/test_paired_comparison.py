@@ -210,10 +210,13 @@ def test_about_how_many_more_decisions():
     assert row["more decisions"] == math.ceil(500 * ((half / row["difference"]) ** 2 - 1))
 
 
-def test_a_verdict_needs_a_range_or_sigma():
+def test_a_verdict_needs_a_range_or_features():
     log = trial(300) | {"reward": np.random.default_rng(0).normal(size=300)}
-    with pytest.raises(ValueError, match="reward_range must be given, or noise_std"):
+    with pytest.raises(ValueError, match="reward_range must be given where rewards are not all within"):
         ope.verdict(log)
+    described = log | {"features": np.tile(np.eye(3), (300, 1, 1)).tolist()}
+    assert "σ, which is estimated" in ope.verdict(described).assumptions["if linear"]
+    log = described
     found = ope.verdict(log, noise_std=1.0)
     assert found.said.startswith("Go on: too little is known")
 

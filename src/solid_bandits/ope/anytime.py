@@ -35,7 +35,10 @@ MOST = 0.95
 GRID: Floats = np.array([MOST * 0.6**power for power in range(26)])
 """Grid of λ, down to 3e-6."""
 WEIGHTS = 1 / (1 + ((np.arange(26) - 7) / 3) ** 2)
-"""Weights of the mixture before normalisation: most weight is on λ from 0.006 to 0.1."""
+"""The weights of the mixture before they are normalised: most lies on λ from 0.006 to 0.1."""
+BEFORE = 3
+"""Numbers that are carried from row to row besides the sums: the mean of the terms, their number, and how many λ have
+become too large."""
 HALVINGS = 60
 CROSSED = (
     "the anytime-valid bounds have crossed, which happens with a probability of at most 1 - confidence where arms were "
@@ -97,7 +100,7 @@ def least_means(terms: Floats, slacks: Floats, least: float, marks: Ints, tail: 
         tail: probability with which any of the bounds may be wrong.
     """
     gains = np.zeros((len(marks), len(GRID)))
-    follow(terms, slacks, least, marks, GRID, np.zeros(len(GRID)), gains)
+    follow(terms, slacks, least, marks, GRID, np.zeros(len(GRID)), np.zeros(BEFORE), gains)
     return where_reached(gains, marks.astype(np.float64), least, tail)
 
 
@@ -122,23 +125,33 @@ def where_reached(gains: Floats, counts: Floats, least: float, tail: float) -> F
 
 @jit_apart
 def follow(
-    terms: Floats, slacks: Floats, least: float, marks: Ints, grid: Floats, current: Floats, gains: Floats
+    terms: Floats,
+    slacks: Floats,
+    least: float,
+    marks: Ints,
+    grid: Floats,
+    current: Floats,
+    state: Floats,
+    gains: Floats,
 ) -> None:
-    """Write Σ log(1 + λ (ξ_t - x_t)) + λ Σ x_t for each λ, after each of some numbers of rows."""
-    mean, top, mark = 0.0, 0, 0  # λ before `top` have become too large and are not used again
+    """Write Σ log(1 + λ (ξ_t - x_t)) + λ Σ x_t of each λ, after each of some numbers of rows.
+
+    `current` has the sums so far, and `state` what is carried besides (`BEFORE`): rows may come in parts.
+    """
+    mean, rows, top, mark = state[0], state[1], int(state[2]), 0
     for t in range(terms.shape[0]):
-        if mark >= marks.shape[0]:
-            break
         centre = min(max(mean, least), 1.0)
         room = slacks[t] - least + centre
-        while top < grid.shape[0] and grid[top] * room > MOST:
+        while top < grid.shape[0] and grid[top] * room > MOST:  # a λ that is too large is not used again
             top += 1
         for j in range(top):
             current[j] += grid[j] * least
         for j in range(top, grid.shape[0]):
             current[j] += math.log1p(grid[j] * (terms[t] - centre)) + grid[j] * centre
-        mean += (terms[t] - mean) / (t + 2.0)  # as if there were one more term, 0
-        while mark < marks.shape[0] and marks[mark] == t + 1:
+        mean += (terms[t] - mean) / (rows + 2.0)  # as if there were one more term, 0
+        rows += 1.0
+        while mark < marks.shape[0] and marks[mark] == rows:
             for j in range(grid.shape[0]):
                 gains[mark, j] = current[j]
             mark += 1
+    state[0], state[1], state[2] = mean, rows, top

@@ -16,6 +16,16 @@ around the estimate θ~ of the later rows alone, whose matrix is W = V_n - V_k, 
 
 This is SOLID's exploitation test with another threshold. k is the first of 8d, 16d, 32d, ... at which V_k is well
 enough conditioned, a stopping time.
+
+Where σ is not known there are two other tests of the same kind, the likelihood of the later rows under a prediction
+made row by row over the largest likelihood that the alternatives can have (universal inference: Wasserman, Ramdas and
+Balakrishnan 2020). For the true model that is no more than a supermartingale of mean at most 1:
+
+- rewards within a range: the likelihood of coins with probability φᵀθ (`bounded_test`), which needs no σ;
+- else Gaussian noise with one σ: prediction by the normal-inverse-gamma posterior of the first k rows, in closed form,
+  and with RSS the sum of squares of the m later rows around their fit, RSS_0 the least one under the alternative,
+
+      statistic m/2 log(RSS_0 / RSS),  RSS_0 = RSS + (θ~ᵀx + ε)²₊ / xᵀW⁻¹x.
 """
 
 import math
@@ -25,7 +35,10 @@ from typing import NamedTuple
 import numpy as np
 
 from solid_bandits._internal.types import Floats
+from solid_bandits.ope.bounded import unit
+from solid_bandits.ope.bounded_test import Coins
 from solid_bandits.ope.contrasts import EVERYONE, Asked
+from solid_bandits.ope.ranges import Ends
 from solid_bandits.ope.rows import Reader, Rows
 from solid_bandits.ope.segments import Segments
 
@@ -40,9 +53,10 @@ class LinearTest(NamedTuple):
 
     best: str
     statistic: float
-    """The least of c + (θ~ᵀx + ε)² / xᵀW⁻¹x over the rivals, divided by 2σ²."""
+    """How much less likely than the best fit the rewards are under the closest alternative, in units of log-likelihood:
+    where σ is told the least of c + (θ~ᵀx + ε)² / xᵀW⁻¹x over the rivals, divided by 2σ²."""
     threshold: float
-    """log(1/δ) + log(det V_n / det V_k) / 2."""
+    """log(1/δ) and what it costs to have to learn the model: where σ is told log(det V_n / det V_k) / 2."""
 
     @property
     def stop(self) -> bool:
@@ -71,13 +85,15 @@ def linear_test(
     reader: Reader,
     policies: Mapping[str, Asked],
     segments: Segments | None,
-    noise_std: float,
+    noise_std: float | None,
+    ends: Ends | None,
     delta: float,
     tolerance: float,
 ) -> dict[str, LinearTest]:
     """Test who is best in all rows and in each segment; nothing where rows have no features or too few directions.
 
-    One θ holds for all groups, so that delta is for all of them together.
+    One θ holds for all groups, so that delta is for all of them together. With `noise_std` None rewards lie between
+    `ends`; with both None noise is Gaussian.
     """
     chosen: list[Floats] = []
     rewards: list[Floats] = []
@@ -91,10 +107,21 @@ def linear_test(
         for label, asked in policies.items():
             _add(groups, label, rows, np.asarray(asked.target.probabilities(rows)), segments)
     features, reward = np.concatenate(chosen), np.concatenate(rewards)
-    found = {
-        name: likelihood_ratio(features, reward, group.means(), noise_std, delta, tolerance)
-        for name, group in groups.items()
-    }
+    first = set_aside(features)
+    if first is None:
+        return {}
+    if noise_std is None and ends is not None:
+        width = ends[1] - ends[0]
+        coins = Coins(features, unit(reward, ends), first)
+        found = {
+            name: judged(coins.test(group.means(), tolerance / width), delta)
+            for name, group in groups.items()
+        }
+    else:
+        found = {
+            name: likelihood_ratio(features, reward, group.means(), noise_std, delta, tolerance)
+            for name, group in groups.items()
+        }
     return {name: one for name, one in found.items() if one is not None}
 
 
@@ -109,7 +136,7 @@ def _add(
         groups[name].add(label, rows.features[inside], chosen[inside])
 
 
-def _set_aside(features: Floats) -> int | None:
+def set_aside(features: Floats) -> int | None:
     """The number k of rows; None where the later ones would not be well conditioned either."""
     count = FIRST * features.shape[1]
     while count < len(features):
@@ -124,16 +151,24 @@ def _well(features: Floats) -> bool:
     return bool(eigenvalues[0] > CONDITION * eigenvalues[-1])
 
 
+def judged(tested: tuple[str, float, float] | None, delta: float) -> LinearTest | None:
+    """The test, from the best, the statistic and what learning costs."""
+    if tested is None:
+        return None
+    best, statistic, cost = tested
+    return LinearTest(best, statistic, -math.log(delta) + cost)
+
+
 def likelihood_ratio(
     features: Floats,
     reward: Floats,
     means: Mapping[str, Floats],
-    noise_std: float,
+    noise_std: float | None,
     delta: float,
     tolerance: float,
 ) -> LinearTest | None:
     """Test candidates with these mean features, from chosen features and rewards; None where that cannot be."""
-    first = _set_aside(features)
+    first = set_aside(features)
     if first is None or len(means) < 2:
         return None
     early, late = features[:first], features[first:]
@@ -141,21 +176,43 @@ def likelihood_ratio(
     every = before + later
     theta = np.linalg.solve(later, late.T @ reward[first:])
     at_first = np.linalg.solve(before, early.T @ reward[:first])
-    at_last = np.linalg.solve(every, features.T @ reward)
-    least = _square(theta - at_last, every) - _square(theta - at_first, before)
     best = max(means, key=lambda label: float(means[label] @ theta))
     found = []
     for label, mean in means.items():
         apart = means[best] - mean
         if label != best and apart.any():
             lead = float(apart @ theta) + tolerance
-            found.append(least + max(lead, 0.0) ** 2 / float(apart @ np.linalg.solve(later, apart)))
+            found.append(max(lead, 0.0) ** 2 / float(apart @ np.linalg.solve(later, apart)))
         elif label != best and not tolerance:
-            found.append(least)  # the same features: nobody can tell them apart
+            found.append(0.0)  # the same features: nobody can tell them apart
     if not found:
         return None
-    threshold = math.log(1 / delta) + 0.5 * float(np.linalg.slogdet(every)[1] - np.linalg.slogdet(before)[1])
-    return LinearTest(best, min(found) / (2 * noise_std**2), threshold)
+    growth = 0.5 * float(np.linalg.slogdet(every)[1] - np.linalg.slogdet(before)[1])
+    at_last = np.linalg.solve(every, features.T @ reward)
+    if noise_std is not None:
+        least = _square(theta - at_last, every) - _square(theta - at_first, before)
+        return judged((best, (least + min(found)) / (2 * noise_std**2), growth), delta)
+    at_early, at_late, at_every = (
+        float(((some @ fit - values) ** 2).sum())
+        for some, fit, values in (
+            (early, at_first, reward[:first]),
+            (late, theta, reward[first:]),
+            (features, at_last, reward),
+        )
+    )
+    if not at_early > 0 or not at_late > 0:  # rewards without any noise
+        return None
+    count, dim = len(reward), features.shape[1]
+    rest, least_degrees, degrees = count - first, 0.5 * (first - dim), 0.5 * (count - dim)
+    predicted = (
+        math.lgamma(degrees)
+        - math.lgamma(least_degrees)
+        - growth
+        + least_degrees * math.log(at_early / 2)
+        - degrees * math.log(at_every / 2)
+    )
+    fitted = -0.5 * rest * (math.log(at_late / rest) + 1)  # of both, the (2π)^(-m/2) is left out
+    return judged((best, 0.5 * rest * math.log1p(min(found) / at_late), fitted - predicted), delta)
 
 
 def _square(apart: Floats, matrix: Floats) -> float:

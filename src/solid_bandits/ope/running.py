@@ -9,16 +9,20 @@ q being the ridge regression of the rows before it (`models`). Its mean, given t
 would have earned. Uniform is π = 1/K; Greedy is the arm of the largest q, so that it has learnt from the same rewards.
 
 Somebody looks at these numbers at any time and stops when he likes what he sees, so the intervals hold at all times at
-once. They are those of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), "Time-uniform central limit theory and
-asymptotic confidence sequences" (arXiv 2103.06476), by a Gaussian mixture: after n values of mean m and variance s²,
+once. While all rewards lie on [0, 1] it is taken that they must, and the intervals are those of `anytime`, which need
+no approximation: no click is too rare, no logger too quick, and drift does no harm to what they hold, the mean over the
+rows so far.
+
+Other rewards have no range. Their intervals are those of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024),
+"Time-uniform central limit theory and asymptotic confidence sequences" (arXiv 2103.06476), by a Gaussian mixture: after
+n values of mean m and variance s²,
 
     m ± s √(2 (n ρ² + 1) / (n² ρ²) log(√(n ρ² + 1) / α)),
 
-with the ρ that makes them narrowest at `NARROWEST` rows. What they hold is the mean, over the rows so far, of the
-expected value given the past: it may change from row to row, and no row need be like another. They are asymptotic, and
-values that are 0 but for a few rare ones are not yet normal in the mean: an interval is given from `FEWEST` values on,
-and where there are more than 25 times the squared skewness (Cochran's rule), which for a click rate is 25 clicks. The
-skewness of a sample says nothing of clicks that have not happened yet on arms that are rarely played, so the values of
+with the ρ that makes them narrowest at `NARROWEST` rows. They hold the same mean, which may change from row to row.
+They are asymptotic, and values that are the same but for a few rare ones are not yet normal in the mean: an interval is
+given from `FEWEST` values on, and where there are more than 25 times the squared skewness (Cochran's rule). The
+skewness of a sample says nothing of rewards that have not come yet on arms that are rarely played, so the values of
 uniform and Greedy need `ENOUGH` effective rewards besides.
 """
 
@@ -30,6 +34,8 @@ import numpy as np
 from solid_bandits._internal import checks
 from solid_bandits._internal.compiling import jit, jit_apart, jit_part
 from solid_bandits._internal.types import Floats, Ints, Plain
+from solid_bandits.ope.anytime import BEFORE, GRID, follow, where_reached
+from solid_bandits.ope.bounded import LIMITS, write_terms
 from solid_bandits.ope.models import RIDGE, predict_in_order
 from solid_bandits.statistics.estimate import UNKNOWN, Estimate
 
@@ -94,11 +100,24 @@ class Running:
         """Rows whose offer the logger could not have answered as uniform, and as Greedy, would."""
         self._sums = np.zeros((2, SUMS))
         self._ends = np.zeros(3)
+        self._unbounded = np.zeros(1, dtype=np.int64)
+        """Rows whose reward is not on [0, 1], or whose arm could not have been chosen."""
+        sides = (len(SERIES), 2)  # of each series the lower bound and the upper one
+        self._added = np.zeros((*sides, len(LIMITS)))
+        self._squares = np.zeros((*sides, 2))
+        self._current = np.zeros((*sides, len(GRID)))
+        self._before = np.zeros((*sides, BEFORE))
 
     @property
     def rows(self) -> int:
         """Number of rows so far."""
         return int(self.moments[0, 0])
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """The first reward, and the least and the largest one so far."""
+        first, low, high = self._ends.tolist()
+        return first, first + low, first + high
 
     @property
     def effective_rewards(self) -> tuple[float, float]:
@@ -118,27 +137,50 @@ class Running:
 
     def notes(self) -> list[str]:
         """Why values that are known have no interval."""
+        if not self._unbounded[0]:
+            return []
         known = zip(("uniform choices", "Greedy"), self.effective_rewards, self.unsupported, strict=True)
         few = [f"{name} ({count:.0f})" for name, count, missing in known if count < ENOUGH and not missing]
         if not few or self.rows < FEWEST:
             return []
         return [
             f"No intervals for {' and '.join(few)}: fewer than {ENOUGH} effective rewards are too few for these. "
-            "An evaluation of the log has bounds that hold (anytime)."
+            "With rewards on [0, 1] there are bounds that always hold; so there are in an evaluation with reward_range."
         ]
 
     def values(self, level: float) -> dict[str, Estimate]:
         """By the names of `SERIES`; without a value where the logger could not have answered, and without an interval
-        where there are too few effective rewards.
+        where rewards have no range and there are too few effective ones.
         """
-        found = {name: mean_of(moments, level) for name, moments in zip(SERIES, self.moments, strict=True)}
-        enough = [count >= ENOUGH for count in self.effective_rewards]
+        if self._unbounded[0]:
+            found = {
+                name: mean_of(moments, level) for name, moments in zip(SERIES, self.moments, strict=True)
+            }
+        else:
+            found = self._bounded(level)
+        enough = [not self._unbounded[0] or count >= ENOUGH for count in self.effective_rewards]
         for name, supported, known in zip(("uniform", "greedy"), self.unsupported == 0, enough, strict=True):
             for series in (name, f"over_{name}"):
                 if not supported:
                     found[series] = UNKNOWN
                 elif not known:
                     found[series] = Estimate(found[series].value)
+        return found
+
+    def _bounded(self, level: float) -> dict[str, Estimate]:
+        """The values with the bounds of `anytime`, for rewards on [0, 1]."""
+        rows, tail = float(self.rows), (1 - level) / 2
+        if not rows:
+            return dict.fromkeys(SERIES, UNKNOWN)
+        values, leads = self._current[:3], self._current[3:]
+        at_least = where_reached(values[:, 0], np.full(3, rows), 0.0, tail)
+        turned = np.concatenate([values[:, 1], leads[:, 1], leads[:, 0]])
+        others = where_reached(turned, np.full(len(turned), rows), -1.0, tail)
+        low = [*at_least, *others[5:]]
+        high = [*-others[:3], *-others[3:5]]
+        found = {}
+        for name, mean, one, other in zip(SERIES, self.moments[:, 1].tolist(), low, high, strict=True):
+            found[name] = Estimate(mean, float(one), float(other)) if one <= other else Estimate(mean)
         return found
 
     def add(
@@ -168,6 +210,28 @@ class Running:
         shifted = reward - self._ends[0]
         self._ends[1:] = min(self._ends[1], shifted.min()), max(self._ends[2], shifted.max())
         compare(expected, given, counts, place, reward, shifted, self.moments, self.unsupported, self._sums)
+        own = given[np.arange(len(place)), place]
+        self._unbounded[0] += int(((reward < 0) | (reward > 1) | (own < RAREST)).sum())
+        if not self._unbounded[0]:
+            self._bet(expected, given, counts, place, reward)
+
+    def _bet(self, expected: Floats, given: Floats, counts: Ints, place: Ints, reward: Floats) -> None:
+        """Take rows into the bounds: the terms of each series, and what is bet on them."""
+        uniform = (np.arange(given.shape[1]) < counts[:, None]) / counts[:, None]
+        offered = np.where(uniform > 0, expected, -np.inf)
+        greedy = np.eye(given.shape[1])[offered.argmax(axis=1)]
+        asked = (None, uniform, greedy, given - uniform, given - greedy)
+        q, marks, nothing = np.clip(expected, 0.0, 1.0), np.zeros(0, dtype=np.int64), np.zeros((0, len(GRID)))
+        for series, signed in enumerate(asked):
+            for side, sign in enumerate((1.0, -1.0)):
+                terms, slacks = sign * reward, np.zeros(len(reward))  # of the policy itself: what it earned
+                if signed is not None:
+                    learnt = self._added[series, side], self._squares[series, side], LIMITS
+                    terms = np.zeros(len(reward))
+                    write_terms(sign * signed, given, q, counts, place, reward, *learnt, terms, slacks)
+                least = 0.0 if side == 0 and series < 3 else -1.0
+                carried = self._current[series, side], self._before[series, side]
+                follow(terms, slacks, least, marks, GRID, *carried, nothing)
 
     def _arrays(self) -> dict[str, Any]:
         return {
@@ -178,6 +242,11 @@ class Running:
             "unsupported": self.unsupported,
             "sums": self._sums,
             "ends": self._ends,
+            "unbounded": self._unbounded,
+            "added": self._added,
+            "squares": self._squares,
+            "current": self._current,
+            "before": self._before,
         }
 
     def state(self) -> Plain:

@@ -122,14 +122,12 @@ def verdict(
         delta: the probability of ever being wrong.
         tolerance: ε in units of reward: one may stop although another is better by less.
         reward_range: the least and the largest reward there can be; (0, 1) if all rewards lie in it.
-        noise_std: σ of the linear test; None is half of the width of the range, which is never too small.
+        noise_std: σ of the linear test, if it is known; noise is then sub-Gaussian with it. None needs no σ where
+            rewards have a range, and where they have none supposes Gaussian noise, whose σ is estimated.
         model: as for `evaluate`.
         missing_reward: as for `evaluate`.
         columns: as for `evaluate`.
         context: as for `evaluate`.
-
-    Raises:
-        ValueError: where rewards have no range and `noise_std` is not given either.
 
     Example:
         >>> import solid_bandits as sb
@@ -156,20 +154,17 @@ def verdict(
     pairs = {(one, other) for one in leaders.values() for other in named if other != one}
     found = contrast(reader, asked, as_model(model, reader.height), ends, parts, sorted(pairs))
     tail = risk / (len(named) * (len(named) - 1) * len(found))
-    spread = noise_std if noise_std is not None else None if ends is None else (ends[1] - ends[0]) / 2
-    if spread is None:
+    tested = linear_test(reader, asked, parts, noise_std, ends, risk, slack)
+    if ends is None and not tested:
         raise ArgumentError(
             "reward_range",
-            "must be given, or noise_std, where rewards are not all within [0, 1]; got neither",
+            "must be given where rewards are not all within [0, 1] and rows have no features for a linear test",
         )
-    tested = linear_test(reader, asked, parts, spread, risk, slack)
     rows = [
         _judged(name, group, leaders[name], tail, slack, ends, tested.get(name))
         for name, group in found.items()
     ]
-    return Verdict(
-        pl.DataFrame(rows, schema=TABLE), risk, slack, _assumptions(ends, spread, noise_std, bool(tested))
-    )
+    return Verdict(pl.DataFrame(rows, schema=TABLE), risk, slack, _assumptions(ends, noise_std, bool(tested)))
 
 
 def _leader(group: Contrasts) -> str:
@@ -224,7 +219,7 @@ def _more(lead: float, half: float, rows: int, every: int) -> int | None:
     return math.ceil(wanted) if wanted < 1e12 else None
 
 
-def _assumptions(ends: Ends | None, spread: float, noise_std: float | None, linear: bool) -> dict[str, str]:
+def _assumptions(ends: Ends | None, noise_std: float | None, linear: bool) -> dict[str, str]:
     found = {}
     if ends is not None:
         found["verdict"] = (
@@ -232,9 +227,13 @@ def _assumptions(ends: Ends | None, spread: float, noise_std: float | None, line
             "may drift and the logger may learn: what is judged are mean values over the decisions so far"
         )
     if linear:
-        source = "as given" if noise_std is not None else "half of the range of rewards"
+        noise = "noise is Gaussian with one σ, which is estimated"
+        if noise_std is not None:
+            noise = f"noise is sub-Gaussian with σ = {noise_std:g}, as given"
+        elif ends is not None:
+            noise = f"rewards lie in [{ends[0]:g}, {ends[1]:g}]; no σ is needed"
         found["if linear"] = (
-            f"expected rewards are linear in the features and stay the same; noise is sub-Gaussian with σ = "
-            f"{spread:g}, {source}; what is judged are means over the offers of the log"
+            f"expected rewards are linear in the features and stay the same; {noise}; what is judged are means over "
+            "the offers of the log"
         )
     return found

@@ -120,14 +120,54 @@ export function rates(place, given, read) {
   place.replaceChildren(drawing);
 }
 
+// Values over time: one line for each of the three policies, where it is known.
+export function over(place, points) {
+  if (points.length < 2) return place.replaceChildren();
+  const width = Math.max(place.clientWidth, 240), height = 226, left = 52, bottom = 22, top = 8;
+  const kinds = ["uniform", "greedy", "policy"].filter((kind) => points.some((point) => point[kind] !== null));
+  const all = kinds.flatMap((kind) => points.map((point) => point[kind])).filter((value) => value !== null);
+  const pad = (Math.max(...all) - Math.min(...all) || Math.abs(all[0]) || 1) * 0.08;
+  const low = Math.min(...all) - pad, high = Math.max(...all) + pad;
+  const first = points[0].time, last = points.at(-1).time;
+  const x = (time) => left + (last > first ? (time - first) / (last - first) : 0.5) * (width - left - 6);
+  const y = (value) => top + ((high - value) / (high - low)) * (height - top - bottom);
+  const drawing = canvas(width, height, `Value over time, from ${words.date(first)} to ${words.date(last)}`);
+  const marks = ticks(low, high, 4);
+  for (const tick of marks.found)
+    drawing.append(
+      svg("line", { class: "grid", x1: left, x2: width - 6, y1: y(tick), y2: y(tick) }),
+      svg("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, fixed(tick, marks.places)),
+    );
+  const day = last - first > 86400, named = day ? words.date : words.time;
+  drawing.append(
+    svg("text", { x: left, y: height - 4 }, named(first)),
+    svg("text", { x: width - 6, y: height - 4, "text-anchor": "end" }, named(last)),
+  );
+  for (const kind of kinds) {
+    const known = points.filter((point) => point[kind] !== null);
+    const path = known.map((point, at) => `${at ? "L" : "M"}${x(point.time).toFixed(1)} ${y(point[kind]).toFixed(1)}`).join("");
+    drawing.append(svg("path", { class: `over ${kind}`, d: path }));
+  }
+  place.replaceChildren(drawing);
+}
+
+// The axis below the strips of all arms: its ends, in words.
+export function scale([low, high]) {
+  const line = document.createElement("p");
+  line.className = "soft small axis";
+  line.append(`Strips of rewards go from ${words.number(low)} to ${words.number(high)}, those of shares from 0 to 100%.`);
+  return line;
+}
+
 // A share as a bar with its interval.
 export function share(estimate) {
   const drawing = svg("svg", { viewBox: "0 0 100 12", height: 12, preserveAspectRatio: "none", "aria-hidden": "true" });
   drawing.append(
     svg("rect", { class: "track", x: 0, y: 1, width: 100, height: 10 }),
     svg("rect", { class: "bar", x: 0, y: 1, width: 100 * estimate.value, height: 10 }),
-    svg("line", { class: "whisker", x1: 100 * estimate.low, x2: 100 * estimate.high, y1: 6, y2: 6, "vector-effect": "non-scaling-stroke" }),
   );
+  if (estimate.low !== null)
+    drawing.append(svg("line", { class: "whisker", x1: 100 * estimate.low, x2: 100 * estimate.high, y1: 6, y2: 6, "vector-effect": "non-scaling-stroke" }));
   return drawing;
 }
 

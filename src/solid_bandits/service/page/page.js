@@ -59,6 +59,7 @@ function forget(reason = "") {
   sessionStorage.removeItem(STORED);
   Object.assign(state, { key: null, stats: null, since: null, wait: EVERY });
   for (const id of ["forget", "models", "model", "empty"]) at(id).hidden = true;
+  at("title").textContent = "Decision service";
   at("entry").hidden = false;
   at("refused").textContent = reason;
   say("");
@@ -87,6 +88,7 @@ function show(models) {
   }
   at("model").hidden = state.stats === null;
   at("empty").hidden = state.stats !== null;
+  at("title").textContent = state.model ?? "Decision service";
   document.title = state.model === null ? "Decision service" : `${state.model} – decision service`;
   if (state.stats === null) return at("empty").replaceChildren("There is no model yet. An admin makes one: ", made("code", 'client.create("news", dim=3)'), ".");
   draw();
@@ -98,6 +100,7 @@ function draw() {
   tiles(stats);
   value(stats);
   rates(stats);
+  over(stats);
   arms(stats);
   settings(stats);
 }
@@ -165,6 +168,23 @@ function rates(stats) {
   at("rates-table").replaceChildren(table(["Minute", "Decisions", "Rewards"], rows.reverse()));
 }
 
+function over(stats) {
+  const points = stats.over_time;
+  charts.over(at("over"), points);
+  at("over-note").textContent = points.length < 2
+    ? "Too few rewards yet."
+    : `Each point is the mean of about ${words.count(points.at(-1).rows)} decisions with their rewards; what uniform and Greedy choices would have earned in them is estimated, without an interval here.`;
+}
+
+// The times that shares may be counted from; the choice stays as long as its time is there.
+function since(stats) {
+  const select = at("since"), chosen = select.value;
+  const options = stats.since.map((time, place) => made("option", place ? words.date(time) : "the beginning", { value: place ? String(time) : "" }));
+  select.replaceChildren(...options);
+  select.value = [...select.options].some(({ value }) => value === chosen) ? chosen : "";
+  return Math.max(select.selectedIndex, 0);
+}
+
 function table(heads, rows) {
   const whole = made("table"), head = made("tr"), body = made("tbody");
   head.append(...heads.map((text) => made("th", text, { scope: "col" })));
@@ -180,8 +200,9 @@ function table(heads, rows) {
 }
 
 function arms(stats) {
-  const known = stats.arms.flatMap(({ mean }) => [mean.low ?? mean.value, mean.high ?? mean.value]).filter((one) => one !== null);
-  const scale = [Math.min(...known), Math.max(...known)];
+  const known = stats.arms.flatMap(({ adjusted }) => [adjusted.low ?? adjusted.value, adjusted.high ?? adjusted.value]).filter((one) => one !== null);
+  const scale = [Math.min(...known), Math.max(...known)], from = since(stats);
+  const part = (share, later) => (from ? { value: later[from], low: null, high: null } : share);
   const numbers = (label, estimate, unit = "") => {
     const cell = made("td", undefined, { "data-label": label }), both = made("span");
     both.append(estimate.value === null ? words.ABSENT : words.mean(estimate) + unit);
@@ -190,17 +211,19 @@ function arms(stats) {
     return cell;
   };
   const drawn = (drawing) => made("td", drawing, { class: "drawn" });
-  const rows = stats.arms.map(({ arm, decisions, share, rewards, mean }) => [
+  const rows = stats.arms.map(({ arm, decisions, share, rewards, mean, adjusted, shares_since: later }) => [
     arm,
     words.count(decisions),
-    numbers("Share", words.percent(share), "%"),
-    drawn(charts.share(share)),
+    numbers("Share", words.percent(part(share, later)), "%"),
+    drawn(charts.share(part(share, later))),
     words.count(rewards),
-    numbers("Mean reward", mean),
-    drawn(charts.mean(mean, scale)),
+    numbers("Earns if offered to all", adjusted),
+    drawn(charts.mean(adjusted, scale)),
+    words.number(mean.value),
   ]);
-  const heads = ["Arm", "Decisions", "Share", "", "Rewards", "Mean reward", ""];
-  at("arms").replaceChildren(rows.length ? table(heads, rows) : made("p", "No decisions have been asked for yet.", { class: "soft" }));
+  const heads = ["Arm", "Decisions", "Share", "", "Rewards", "Earns if offered to all", "", "Mean of its own"];
+  const axis = rows.length ? [charts.scale(scale)] : [];
+  at("arms").replaceChildren(rows.length ? table(heads, rows) : made("p", "No decisions have been asked for yet.", { class: "soft" }), ...axis);
   const { arms: more, decisions } = stats.other_arms;
   at("others").textContent = more ? `And others, with ${words.count(decisions)} decisions.` : "";
 }
@@ -228,6 +251,7 @@ at("entry").addEventListener("submit", (event) => {
   open();
 });
 at("forget").addEventListener("click", () => forget());
+at("since").addEventListener("change", draw);
 at("rates-table").parentElement.addEventListener("toggle", draw);
 addEventListener("hashchange", () => { if (state.key) look(); });
 document.addEventListener("visibilitychange", () => { if (state.key && !document.hidden) look(); });
