@@ -1,4 +1,4 @@
-"""Compare scorer.mjs with Python: python examples/edge/compare.py [--decisions 100000].
+"""Compare scorer.mjs with Python: python examples/edge/compare.py [--decisions 100000] [--world matrices].
 
 For each of Greedy, LinUCB and RandUCB, and for matrices, named features and arms with features of their own, a bandit
 learns, is exported, and decides offers that come afterwards, all under the exported model. Their log, with the random
@@ -154,16 +154,17 @@ def main():
     """Print a line for each policy and world."""
     parser = argparse.ArgumentParser()
     parser.add_argument(
-        "--decisions", type=int, default=100_000, help="of each policy, a third in each world"
+        "--decisions", type=int, default=100_000, help="of each policy in each world"
     )
+    parser.add_argument("--world", choices=WORLDS, action="append", help="those alone; may be repeated")
     arguments = parser.parse_args()
     print("| policy | world | decisions | arms that differ | ties | largest difference of a probability |")
     print("|---|---|---|---|---|---|")
     failed = 0
     for name in POLICIES:
-        for world in WORLDS:
+        for world in arguments.world or WORLDS:
             with tempfile.TemporaryDirectory() as folder:
-                found = compare(world, name, -(-arguments.decisions // len(WORLDS)), Path(folder))
+                found = compare(world, name, arguments.decisions, Path(folder))
             failed += found["arms_that_differ"] + (found["largest_difference"] > 1e-9)
             print(
                 f"| {name} | {world} | {found['decisions']:,} | {found['arms_that_differ']} | {found['ties']:,} "

@@ -1,4 +1,4 @@
-// node --test examples/edge: the rules of the scorer against numbers that can be worked out by hand.
+// node --test examples/edge/scorer.test.mjs: the rules of the scorer against numbers that can be worked out by hand.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Scorer } from "./scorer.mjs";
