@@ -153,9 +153,7 @@ def compare(world, name, count, folder):
 def main():
     """Print a line for each policy and world."""
     parser = argparse.ArgumentParser()
-    parser.add_argument(
-        "--decisions", type=int, default=100_000, help="of each policy in each world"
-    )
+    parser.add_argument("--decisions", type=int, default=100_000, help="of each policy in each world")
     parser.add_argument("--world", choices=WORLDS, action="append", help="those alone; may be repeated")
     arguments = parser.parse_args()
     print("| policy | world | decisions | arms that differ | ties | largest difference of a probability |")
