@@ -27,8 +27,11 @@ def test_the_citation_is_of_this_version():
 def test_continuous_integration_tests_every_version_of_python_that_is_declared():
     declared = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     every, ends = re.findall(r"python-version: \[(.*)\]", read(".github/workflows/ci.yml"))
-    assert re.findall(r"3\.\d+", every) == declared
-    assert re.findall(r"3\.\d+", ends) == [declared[0], declared[-1]]  # on other systems
+    tested = re.findall(
+        r"3\.\d+", every
+    )  # perhaps with the next version, which is declared once it has passed
+    assert tested[: len(declared)] == declared
+    assert re.findall(r"3\.\d+", ends) == [tested[0], tested[-1]]  # on other systems
     assert f">={declared[0]}" == PROJECT["requires-python"]
 
 
