@@ -5,7 +5,7 @@ import polars as pl
 
 from solid_bandits.paper.outcome import Claim, Outcome
 from solid_bandits.simulation.results import Results
-from solid_bandits.simulation.results_format import COLUMNS
+from solid_bandits.simulation.table_format import COLUMNS
 
 AWKWARD = '<b>&"$x$</script>'
 LABELS = {"SOLID": 2.0, "LinUCB": 9.0, AWKWARD: 12.0, "LinTS posterior": 2.1}

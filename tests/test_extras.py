@@ -35,15 +35,44 @@ BASE = (
     AGENT
     + """
 problem = sb.problems.toy()
-results = sb.simulate(problem, [sb.RandUCB(), sb.LinUCB()], horizon=20, runs=2, jobs=1)
-assert results.final().height == 2
-assert "<table>" in results._repr_html_()
-assert "RandUCB" in repr(results.compare("RandUCB", "LinUCB"))
+summary = sb.summarise(problem, [sb.RandUCB(), sb.LinUCB()], horizon=20, runs=2, jobs=1)
+assert summary.policies["LinUCB"].quantile(0.5).value >= 0
 assert sb.bounds.lower_bound(problem).value > 0
 bandit = sb.Bandit(sb.LinTS(), dim=2)
 assert bandit.decide([[1.0, 0.0], [0.0, 1.0]]).arm in (0, 1)
+import tempfile
+from solid_bandits.live import history
+history.ROWS = 2
+with tempfile.TemporaryDirectory() as folder:
+    for store in (None, f"{folder}/shop.db"):
+        bandit = sb.Bandit(arms=["tea", "milk"], context=["age"], store=store)
+        for visit in ("a", "b", "c", "d"):
+            decision = bandit.decide({"age": 34}, event_id=visit, subject=visit)
+            bandit.learn(visit, 1.0)
+        why = decision.why
+        assert "age" in str(why)
+        assert bandit.delete("a") == 1 and bandit.delete(subject="b") == 1
+        assert bandit.decisions == 4
+        bandit.export(f"{folder}/model.json")
+        bandit.close()
+    assert sb.Bandit.open(f"{folder}/shop.db").recall("c").reward == 1.0
+asks = [summary.final, summary.table, sb.Bandit(dim=2).log, why.table]
+for ask in [*asks, lambda: sb.simulate, lambda: sb.ope.evaluate]:
+    try:
+        ask()
+    except ImportError as error:
+        print(error)
 """
 )
+
+
+TABLES = """
+import solid_bandits as sb
+results = sb.simulate(sb.problems.toy(), [sb.RandUCB(), sb.LinUCB()], horizon=20, runs=2, jobs=1)
+assert results.final().height == 2
+assert "<table>" in results._repr_html_()
+assert "RandUCB" in repr(results.compare("RandUCB", "LinUCB"))
+"""
 
 
 def python(script, blocked, *arguments):
@@ -65,6 +94,16 @@ def requirements(extra):
 
 def test_the_base_does_without_every_extra():
     ended = python(BASE, extras.EXTRAS)
+    assert ended.returncode == 0, ended.stderr
+    for line in ended.stdout.splitlines():
+        assert line.endswith(
+            " needs polars, which is not installed; run: pip install 'solid-bandits[tables]'"
+        ), line
+    assert len(ended.stdout.splitlines()) == 6
+
+
+def test_an_extra_with_tables_simulates():
+    ended = python(TABLES, set(extras.EXTRAS) - {"polars"})
     assert ended.returncode == 0, ended.stderr
 
 

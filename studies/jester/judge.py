@@ -23,7 +23,7 @@ from solid_bandits.paper.judging import judge
 from solid_bandits.paper.outcome import Answer, Claim, Outcome
 from solid_bandits.report.figure import regret_figure, save_figure
 from solid_bandits.simulation.results import Results
-from solid_bandits.simulation.results_format import COLUMNS
+from solid_bandits.simulation.table_format import COLUMNS
 from solid_bandits.statistics.intervals import student
 from solid_bandits.statistics.metrics import slope
 

@@ -37,7 +37,7 @@ from solid_bandits.paper.reader import load
 from solid_bandits.paper.readings import READINGS
 from solid_bandits.paper.report.markdown import escaped, plus_minus, with_interval
 from solid_bandits.simulation.results import Results
-from solid_bandits.simulation.results_format import COLUMNS
+from solid_bandits.simulation.table_format import COLUMNS
 from solid_bandits.statistics.intervals import student
 
 SOLID = "SOLID (toy)"

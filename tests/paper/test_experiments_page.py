@@ -20,7 +20,7 @@ from solid_bandits.paper.report.experiments_data import MOST_CHECKPOINTS, experi
 from solid_bandits.paper.report.experiments_page import write_experiments_page
 from solid_bandits.report import palette
 from solid_bandits.simulation.results import Results
-from solid_bandits.simulation.results_format import COLUMNS
+from solid_bandits.simulation.table_format import COLUMNS
 from solid_bandits.statistics.estimate import UNKNOWN, Estimate
 from solid_bandits.statistics.measures import measures
 

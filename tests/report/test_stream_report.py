@@ -11,7 +11,7 @@ from solid_bandits.report.stream_data import STREAM_HEADS, arm_name, stream_cell
 from solid_bandits.report.stream_figure import stream_figure
 from solid_bandits.report.table import stream_table
 from solid_bandits.simulation.results import Results
-from solid_bandits.simulation.results_format import ARMS_COLUMNS, CALIBRATION_COLUMNS, STREAM_COLUMNS
+from solid_bandits.simulation.table_format import ARMS_COLUMNS, CALIBRATION_COLUMNS, STREAM_COLUMNS
 
 STEPS = [1, 50, 100]
 

@@ -6,7 +6,7 @@ import pytest
 
 import solid_bandits as sb
 from solid_bandits.streams import decisions
-from solid_bandits.streams.decisions import SCHEMA
+from solid_bandits.streams.decision_table import SCHEMA
 
 FRAME = pl.DataFrame(
     {

@@ -6,7 +6,7 @@ import pytest
 import solid_bandits as sb
 from page_code import read_page
 from solid_bandits import cli
-from solid_bandits.streams.decisions import SCHEMA
+from solid_bandits.streams.decision_table import SCHEMA
 
 
 def test_the_code_runs_and_the_commands_find_what_it_says(tmp_path, monkeypatch, capsys):

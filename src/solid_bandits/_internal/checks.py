@@ -1,16 +1,32 @@
 """Checks of arguments: one `ArgumentError` each, naming the argument, what it must be and what was received."""
 
+from __future__ import annotations
+
 import math
 import operator
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from reprlib import repr as _repr
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike
+try:
+    import numpy as np
+except ModuleNotFoundError:  # a client's checks are without it: there are no values of its types then
+    _INTEGERS: Any = int
+    _NUMBERS: Any = int | float
+    _TRUTHS: Any = bool
+    _NO_NUMBERS: Any = bool
+else:
+    _INTEGERS = int | np.integer
+    _NUMBERS = int | float | np.integer | np.floating
+    _TRUTHS = bool | np.bool_
+    _NO_NUMBERS = bool | np.timedelta64
 
-from solid_bandits._internal.types import Floats
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from solid_bandits._internal.types import Floats
 
 SMALLEST, LARGEST = 1e-20, 1e20
 """Limits of σ, B, ridges and factors; features and rewards may be up to 1e30 (`setting`)."""
@@ -77,9 +93,7 @@ def number(
     most: float | None = None,
 ) -> float:
     """Return `value` as a finite float that is > `above`, >= `least`, < `below` and <= `most`."""
-    if isinstance(value, bool | np.timedelta64) or not isinstance(
-        value, int | float | np.integer | np.floating
-    ):
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, _NUMBERS):
         raise ArgumentError(name, f"must be a number, got {short(value)}")
     try:
         result = float(value)
@@ -124,15 +138,15 @@ def integer(name: str, value: int, *, least: int, most: int = LARGEST_INTEGER) -
 
 
 def whole(value: object) -> int | None:
-    """Return a whole number as a plain int, ignoring overridden operators; None for anything else."""
-    if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer):
+    """A whole number as an int, compared as one: what a class of its own says of itself counts for nothing."""
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, _INTEGERS):
         return None
     return int.__int__(operator.index(value))
 
 
 def switch(name: str, value: bool) -> bool:
-    """Return `value` if it is True or False."""
-    if not isinstance(value, bool | np.bool_):
+    """Return `value` if it is true or false."""
+    if not isinstance(value, _TRUTHS):
         raise ArgumentError(name, f"must be True or False, got {short(value)}")
     return bool(value)
 

@@ -4,10 +4,13 @@ The base installation decides and simulates. Drawing, printing, downloading and 
 a one-line error names the extra that is missing.
 """
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 EXTRAS = {
+    "polars": "tables",
     "matplotlib": "plot",
     "plotly": "report",
     "jinja2": "report",
@@ -48,9 +51,23 @@ def load(module: str, what: str) -> Any:
         raise missing(error, what) or error from None
 
 
+def present(module: str) -> bool:
+    """Return whether a module is installed."""
+    if module in sys.modules:
+        return True
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def missing(error: ModuleNotFoundError, what: str) -> MissingExtraError | None:
     """Return an error that names the extra which installs the module; None if no extra does."""
     name = (error.name or "").partition(".")[0]
+    if name == __name__.partition(".")[0]:  # solid-bandits-client has a part of the modules
+        return MissingExtraError(
+            f"{what} is not in the client alone; run: pip install solid-bandits", name=error.name
+        )
     if name not in EXTRAS:
         return None
     return MissingExtraError(line(name, what), name=error.name)

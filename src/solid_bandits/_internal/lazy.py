@@ -4,6 +4,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from solid_bandits._internal import extras
+
 
 def lazy(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return a module's `__getattr__` and `__dir__`, so that importing it loads neither compiler nor plots.
@@ -20,7 +22,10 @@ def lazy(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], C
         if name not in homes:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         home, colon, other = homes[name].partition(":")
-        found = importlib.import_module(f"solid_bandits.{home}")
+        try:
+            found = importlib.import_module(f"solid_bandits.{home}")
+        except ModuleNotFoundError as error:
+            raise extras.missing(error, name) or error from None
         value = getattr(found, other or name) if other or not colon else found
         setattr(public, name, value)  # found directly the next time
         return value

@@ -3,20 +3,20 @@
 import io
 import json
 import random
+import sys
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
-import numpy as np
-
-from solid_bandits._internal import checks
-from solid_bandits._internal.types import Plain
+from solid_bandits._internal import checks, extras
 from solid_bandits.core.decision import AGAIN, LEARNT, OFFER, UNKNOWN, Decision, Receipt
 
 if TYPE_CHECKING:
     import polars as pl
+
+Plain = dict[str, Any]
 
 AT_ONCE = 1000
 """Decisions or rewards in one call; more are sent in several."""
@@ -183,9 +183,8 @@ def log(model: str, after: int | None, until: int | None) -> "Call[pl.DataFrame]
     """The log, which comes as Parquet."""
 
     def read(content: bytes, repeated: bool) -> "pl.DataFrame":
-        import polars as pl
-
-        return pl.read_parquet(io.BytesIO(content))
+        frame: pl.DataFrame = extras.load("polars", "the log of a model").read_parquet(io.BytesIO(content))
+        return frame
 
     return Call("GET", _with_query(model_path(model, "log"), (), after, until), None, (), read)
 
@@ -240,14 +239,14 @@ def _asked(offer: Mapping[str, Any]) -> dict[str, Any]:
         )
     found = {name: offer[name] for name in known if offer.get(name) is not None}
     if "features" in found:
-        found["features"] = checks.array("features", found["features"], "arms", "dim").tolist()
+        found["features"] = _rows(found["features"])
     if "context" in found:
         found["context"] = _values("context", found["context"])
     for name in ("arms", "available"):
         if isinstance(found.get(name), Mapping):
             found[name] = {arm: _values(f"arms[{arm!r}]", own) for arm, own in found[name].items()}
         elif name in found:
-            found[name] = np.asarray(found[name], dtype=object).tolist()
+            found[name] = _listed(found[name])
     found.setdefault("event_id", uuid.uuid4().hex)  # made here, so that a repeated call is the same decision
     return found
 
@@ -260,25 +259,58 @@ def _values(name: str, values: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
+    if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
     return value.isoformat() if isinstance(value, date) else value
 
 
+def _listed(values: Any) -> Any:
+    """A list of an array, a series or any sequence; what is none of these is left to the service's own words."""
+    if hasattr(values, "tolist"):
+        return values.tolist()
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        return values
+    return [one.item() if hasattr(one, "item") else one for one in values]
+
+
+def _rows(features: Any) -> list[list[float]]:
+    """A matrix as lists of numbers, checked; without NumPy, which what is no list needs to be read, of lists alone."""
+    if "numpy" in sys.modules:
+        return checks.array("features", features, "arms", "dim").tolist()
+    wanted = "must be an array of numbers of shape (arms, dim)"
+    rows = list(features) if isinstance(features, Sequence) and not isinstance(features, str) else []
+    lengths = {len(row) if isinstance(row, Sequence) and not isinstance(row, str) else 0 for row in rows}
+    if len(lengths) != 1 or 0 in lengths:
+        raise checks.ArgumentError("features", f"{wanted}, none of them empty, got {checks.short(features)}")
+    return [
+        [checks.number("features", float(one) if isinstance(one, bool) else one) for one in row]
+        for row in rows
+    ]
+
+
+def _probabilities(values: list[float]) -> Any:
+    """An array where NumPy is installed, a tuple elsewhere."""
+    try:
+        import numpy as np
+    except ModuleNotFoundError:
+        return tuple(map(float, values))
+    return np.array(values, dtype=np.float64)
+
+
 def _given(event_id: Any, reward: Any) -> Plain:
     if not isinstance(event_id, str):
         hint = "; give its event_id" if hasattr(event_id, "event_id") else ""
         raise ValueError(f"event_id must be text, got {checks.short(event_id)}{hint}")
-    click = isinstance(reward, bool | np.bool_)
+    click = isinstance(reward, bool) or type(reward).__name__ == "bool"  # NumPy's own is of that name, too
     return {"event_id": event_id, "reward": float(reward) if click else checks.number("reward", reward)}
 
 
 def _decision(answer: Plain) -> Decision:
     found = Decision(
         answer["arms"].index(answer["arm"]),
-        probabilities=np.array(answer["probabilities"], dtype=np.float64),
+        probabilities=_probabilities(answer["probabilities"]),
         explored=answer["explored"],
         arms=tuple(answer["arms"]),
         event_id=answer["event_id"],

@@ -1,5 +1,7 @@
 """Decisions over the network: a client of the decision service, and the same for asynchronous programs."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import time as clock
@@ -7,12 +9,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
-from numpy.typing import ArrayLike
-
 from solid_bandits._internal import checks
-from solid_bandits._internal.types import Plain
 from solid_bandits.client import calls
-from solid_bandits.client.calls import BUSY, Call, Patience, ServiceError
+from solid_bandits.client.calls import BUSY, Call, Patience, Plain, ServiceError
 from solid_bandits.core.decision import Arm, Decision, Receipt
 
 try:
@@ -26,6 +25,7 @@ except ModuleNotFoundError:
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -205,7 +205,7 @@ class Client:
         """
         return self._play(calls.evaluate(model, policies, after, until))
 
-    def log(self, model: str, after: int | None = None, until: int | None = None) -> "pl.DataFrame":
+    def log(self, model: str, after: int | None = None, until: int | None = None) -> pl.DataFrame:
         """The log as a table (`sb.logs`), of the same decisions as `evaluate`."""
         return self._play(calls.log(model, after, until))
 

@@ -336,6 +336,18 @@ class Agent(AtWork):
             )
         write_agent(path, self._content())
 
+    def export(self, path: PathLike, design: Any = None) -> None:
+        """Write what the next decision is made by as plain numbers, for another scorer (docs/edge.md).
+
+        Args:
+            path: of the file.
+            design: of the named features, where a bandit has some.
+        """
+        from solid_bandits.core import export  # which loads the policies that it knows
+
+        with self._lock:
+            export.write_model(path, self.policy, self._setting, self._compiled, self._floor, design)
+
     @classmethod
     def load(cls, path: PathLike, policy: Policy | None = None) -> "Agent":
         """Read what `save` wrote; the agent carries on where it was. Loading never imports or runs code from the file.

@@ -1,10 +1,13 @@
 """The record of a decision: one class for agents, bandits, the service, logs and evaluation. No compiler is loaded."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from solid_bandits._internal.types import Floats
+if TYPE_CHECKING:  # a client has decisions without NumPy
+    from solid_bandits._internal.types import Floats
 
 Arm = str | int
 """The caller's name for an arm."""
@@ -204,7 +207,7 @@ class Decision:
         """Of the chosen arm; None where `probabilities` are not known."""
         if self._kept is not None:
             return self._kept.item(self.place) if self._known else None
-        return None if self.probabilities is None else self.probabilities[self.place].item()
+        return None if self.probabilities is None else float(self.probabilities[self.place])
 
     @property
     def why(self) -> Any:
@@ -223,7 +226,7 @@ class Decision:
             raise ValueError("why must be asked of a decision with named features, as its bandit returned it")
         return self._explained(self)
 
-    def replace(self, **changes: Any) -> "Decision":
+    def replace(self, **changes: Any) -> Decision:
         """A copy with some fields changed."""
         found = copy.copy(self)
         for name, value in changes.items():

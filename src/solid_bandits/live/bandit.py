@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from numpy.typing import ArrayLike
 
-from solid_bandits._internal import checks
+from solid_bandits._internal import checks, extras
 from solid_bandits._internal.checks import short
 from solid_bandits.core.agent import Agent
 from solid_bandits.core.decision import (
@@ -284,6 +284,7 @@ class Bandit(Arms, Batches):
 
     def log(self) -> "pl.DataFrame":
         """All decisions, including open ones, as a table (`sb.logs` has its columns, files and deletion)."""
+        extras.load("polars", "a bandit's log")
         with self._turn:
             return self._history.table(self._remembered.open(), self._policy)
 
@@ -407,6 +408,11 @@ class Bandit(Arms, Batches):
             from solid_bandits.live import snapshots
 
             snapshots.save(self, path)
+
+    def export(self, path: PathLike) -> None:
+        """Write what the next decision is made by, features included, for another scorer (docs/edge.md)."""
+        with self._turn:
+            self.agent.export(path, self.design)
 
     @classmethod
     def load(cls, path: PathLike, policy: Policy | None = None) -> "Bandit":

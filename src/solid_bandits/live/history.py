@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from solid_bandits._internal import extras
 from solid_bandits.core.decision import Decision
 from solid_bandits.live.events import DECISION
 
@@ -64,7 +65,7 @@ class MemoryHistory(History):
     def closed(self, decision: Decision) -> None:
         """See `History`."""
         self._recent.append(decision)
-        if len(self._recent) >= ROWS:
+        if len(self._recent) >= ROWS and extras.present("polars"):
             self._pack()
 
     def _pack(self) -> None:
@@ -83,6 +84,15 @@ class MemoryHistory(History):
         self, event_ids: Sequence[str] | None, before: int | None, subject: str | None
     ) -> dict[str, None]:
         """See `History`."""
+        if not extras.present("polars"):
+            self._recent = list({one.event_id: one for one in self._recent}.values())
+            return {
+                one.event_id: None
+                for one in self._recent
+                if one.event_id in (event_ids or ())
+                or (subject is not None and one.subject == subject)
+                or (before is not None and one.time < before)
+            }
         import polars as pl
 
         from solid_bandits.logs.files import in_order
@@ -103,6 +113,10 @@ class MemoryHistory(History):
 
     def erase(self, event_ids: Sequence[str], sequence: int, time: int) -> None:
         """See `History`."""
+        if self._recent:  # `select` has made a table of them, where there are tables
+            gone = set(event_ids)
+            self._recent = [one for one in self._recent if one.event_id not in gone]
+            return
         import polars as pl
 
         kept = [table.filter(~pl.col("event_id").is_in(event_ids)) for table in self._tables]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from solid_bandits._internal import checks
+from solid_bandits._internal import checks, tables
 from solid_bandits.core.agent import Agent
 from solid_bandits.core.decision import Decision
 from solid_bandits.features.design import Design, Named
@@ -60,21 +60,20 @@ class Why(NamedTuple):
 
     def table(self) -> "pl.DataFrame":
         """The parts as a table, the largest difference to the runner-up first."""
-        rows = [{"name": name} | part._asdict() for name, part in self.parts.items()]
-        import polars as pl
-
-        return pl.DataFrame(rows).sort(
-            (pl.col("estimate") - pl.col("other_estimate")).abs(), descending=True, maintain_order=True
+        frame: pl.DataFrame = tables.DataFrame(
+            [{"name": name} | part._asdict() for name, part in self._sorted()]
         )
+        return frame
+
+    def _sorted(self) -> list[tuple[str, Part]]:
+        return sorted(self.parts.items(), key=lambda one: -abs(one[1].estimate - one[1].other_estimate))
 
     def __str__(self) -> str:
         other = "" if self.runner_up is None else f" (beside {self.runner_up})"
         lines = [f"{self.arm}{other}: estimate {self.estimate:.4g}, squared width {self.squared_width:.4g}"]
-        for row in self.table().iter_rows(named=True):
-            beside = "" if self.runner_up is None else f" ({row['other_estimate']:+.4g})"
-            lines.append(
-                f"  {row['name']}: {row['estimate']:+.4g}{beside}, width² {row['squared_width']:+.4g}"
-            )
+        for name, part in self._sorted():
+            beside = "" if self.runner_up is None else f" ({part.other_estimate:+.4g})"
+            lines.append(f"  {name}: {part.estimate:+.4g}{beside}, width² {part.squared_width:+.4g}")
         return "\n".join(lines)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from solid_bandits._internal.files import path_of
 from solid_bandits.core.decision import Decision
 from solid_bandits.live import events
@@ -24,6 +22,8 @@ from solid_bandits.live.tables import NAME, table_of, the_model
 from solid_bandits.policies.contract import Policy
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from solid_bandits.live.bandit import Bandit
 
 PathLike = str | os.PathLike[str]
@@ -191,7 +191,7 @@ class StoredHistory(History):
         self._erased |= gone
         self._note(events.deletion(sequence, time, len(event_ids)))
 
-    def table(self, opened: Sequence[Decision], policy: str) -> pl.DataFrame:
+    def table(self, opened: Sequence[Decision], policy: str) -> "pl.DataFrame":
         """See `History`."""
         self.commit()
         store, model = self.source.store, self.source.row.id

@@ -5,17 +5,17 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import polars as pl
-
-from solid_bandits import logs
+from solid_bandits._internal import tables
 from solid_bandits.core.decision import Decision
 from solid_bandits.live import events
 from solid_bandits.live.events import DECIDED, Event
 from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import ModelRow, Store, StoreError
-from solid_bandits.logs.records import as_table
-from solid_bandits.logs.schema import empty
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NAME = "bandit"
 """Of the one model in a bandit's file."""
@@ -37,10 +37,12 @@ def is_store(path: Path) -> bool:
     return True
 
 
-def read_log(path: Path) -> pl.DataFrame:
+def read_log(path: Path) -> "pl.DataFrame":
     """A log from a file: of a bandit's store, also while the bandit is at work, or as `sb.logs.read` does."""
     if not is_store(path):
-        return logs.read(path)
+        from solid_bandits.logs.files import read
+
+        return read(path)
     with closing(SqliteStore(path)) as store:
         row = the_model(store)
         return table_of(store, row.id, json.loads(row.spec)["policy"], 0, store.last(row.id))
@@ -56,18 +58,22 @@ def the_model(store: SqliteStore) -> ModelRow:
 
 def table_of(
     store: Store, model: int, policy: str, after: int, until: int, largest: int | None = None
-) -> pl.DataFrame:
+) -> "pl.DataFrame":
     """The decisions with sequence numbers after one and until another, with their outcomes, also where these are later.
 
     Its columns are those of `sb.logs`; erased events are not there. With `largest`, a ValueError where features and
     probabilities have more bytes: the table is made in memory.
     """
+    from solid_bandits.logs.records import as_table
+    from solid_bandits.logs.schema import empty
+
     parts = [empty()]
     for decisions in _parts(store, model, after, until, largest):
         parts.append(as_table(decisions))
         for one in decisions:
             one.offered = None
-    return pl.concat(parts).with_columns(pl.lit(policy).alias("policy"))
+    whole: pl.DataFrame = tables.concat(parts).with_columns(tables.lit(policy).alias("policy"))
+    return whole
 
 
 def _parts(store: Store, model: int, after: int, until: int, largest: int | None) -> Iterator[list[Decision]]:

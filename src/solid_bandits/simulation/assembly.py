@@ -14,8 +14,8 @@ from solid_bandits._internal.types import Ints, Plain
 from solid_bandits.simulation.block import Block, BlockResult
 from solid_bandits.simulation.plan import Plan
 from solid_bandits.simulation.results import Results
-from solid_bandits.simulation.results_format import ARMS_COLUMNS, CALIBRATION_COLUMNS, COLUMNS, STREAM_COLUMNS
-from solid_bandits.streams import Stream
+from solid_bandits.simulation.table_format import ARMS_COLUMNS, CALIBRATION_COLUMNS, COLUMNS, STREAM_COLUMNS
+from solid_bandits.streams.base import Stream
 from solid_bandits.streams.playing import StreamTrace
 
 

@@ -11,9 +11,8 @@ from solid_bandits.core.problem import Problem
 from solid_bandits.policies.contract import Policy
 from solid_bandits.simulation.plan import Plan, Playable
 from solid_bandits.simulation.workers import Task
-from solid_bandits.streams import Record, Stream
-from solid_bandits.streams.base import StreamKind, kind_of
-from solid_bandits.streams.decisions import DecisionWriter
+from solid_bandits.streams.base import Stream, StreamKind, kind_of
+from solid_bandits.streams.decisions import DecisionWriter, Record
 from solid_bandits.streams.playing import StreamTrace, play_stream
 
 BLOCKS_PER_POLICY = 20

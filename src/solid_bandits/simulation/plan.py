@@ -21,8 +21,8 @@ from solid_bandits.policies.contract import CompiledAgent, Policy, TablePolicy, 
 from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.simulation.labels import labelled
 from solid_bandits.simulation.results_format import Configuration, PlayedProblem
-from solid_bandits.streams import Record, Stream
-from solid_bandits.streams.base import StreamKind, kind_of, names_of, sizes_of
+from solid_bandits.streams.base import Stream, StreamKind, kind_of, names_of, sizes_of
+from solid_bandits.streams.decisions import Record
 from solid_bandits.streams.rounds import sound_blocks
 
 Playable = Problem | Stream

@@ -17,7 +17,8 @@ from solid_bandits._internal.decoding import convert, decode, encode
 from solid_bandits._internal.files import FORMAT, MANIFEST_FILE, TABLE_FILE
 from solid_bandits._internal.signals import deferred
 from solid_bandits._internal.types import Plain
-from solid_bandits.simulation.results_format import FIELDS, Manifest, SavedTable, check_table
+from solid_bandits.simulation.results_format import FIELDS, Manifest, SavedTable
+from solid_bandits.simulation.table_format import check_table
 from solid_bandits.statistics import comparison, summary
 
 if TYPE_CHECKING:

@@ -1,30 +1,12 @@
-"""Format of saved results: the columns of their tables and the fields of their manifest."""
+"""The format of saved results: the fields of their manifest. `table_format` has the columns of their tables."""
 
 from typing import Annotated, Any
 
-import polars as pl
 from msgspec import Meta
 
 from solid_bandits._internal.decoding import AtLeastOne, Content, Count, NotNegative
 from solid_bandits._internal.files import ARMS_FILE, CALIBRATION_FILE, DIAGNOSTICS_FILE, FORMAT, TABLE_FILE
 
-COLUMNS = {
-    "policy": pl.String,
-    "run": pl.Int64,
-    "step": pl.Int64,
-    "regret": pl.Float64,
-    "explored": pl.Int64,
-}
-STREAM_COLUMNS = {**COLUMNS, "reward": pl.Float64, "ridge_regret": pl.Float64}
-"""Columns of the results table of a simulation on a stream."""
-ARMS_COLUMNS = {"policy": pl.String, "step": pl.Int64, "arm": pl.Int64, "pulls": pl.Int64}
-CALIBRATION_COLUMNS = {
-    "policy": pl.String,
-    "run": pl.Int64,
-    "step": pl.Int64,
-    "predicted": pl.Float64,
-    "reward": pl.Float64,
-}
 FIELDS = {DIAGNOSTICS_FILE: "diagnostics", ARMS_FILE: "arms", CALIBRATION_FILE: "calibration"}
 """Additional tables, and the fields that hold them."""
 
@@ -119,23 +101,3 @@ class Manifest(Content, kw_only=True):
             raise ValueError(
                 f"seconds must be those of the policies, got {', '.join(sorted(map(repr, strangers)))}"
             )
-
-
-def check_table(table: pl.DataFrame, configuration: Configuration) -> None:
-    """Raise a ValueError unless there is one row per policy, run and checkpoint of the configuration."""
-    columns = STREAM_COLUMNS if configuration.stream else COLUMNS
-    if dict(table.schema) != columns:
-        raise ValueError(f"must have columns {list(columns)}, got {table.columns}")
-    keys = table.select("policy", "run", "step")
-    policies, runs, steps = (set(keys[name].unique()) for name in keys.columns)
-    first = configuration.first_run
-    whole = (
-        keys.height > 0
-        and keys.null_count().sum_horizontal().item() == 0
-        and policies == set(configuration.policies)
-        and (len(runs), min(runs), max(runs)) == (configuration.runs, first, first + configuration.runs - 1)
-        and max(steps, default=0) == configuration.horizon
-        and keys.height == len(policies) * len(runs) * len(steps) == keys.n_unique()
-    )
-    if not whole:
-        raise ValueError("must have one row for each policy, run and checkpoint of its configuration")

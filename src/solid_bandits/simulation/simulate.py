@@ -15,8 +15,8 @@ from solid_bandits.simulation.labels import Policies
 from solid_bandits.simulation.plan import Plan, Playable
 from solid_bandits.simulation.playing import Extra, Game, Progress, Sink, device_name, play, workers_for
 from solid_bandits.simulation.results import Results
-from solid_bandits.streams import Record, Stream
-from solid_bandits.streams.decisions import make_record, recorded
+from solid_bandits.streams.base import Stream
+from solid_bandits.streams.decisions import Record, make_record, recorded
 
 
 class Memory(Sink):

@@ -3,17 +3,19 @@
 import math
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
-from solid_bandits._internal import checks, files
+from solid_bandits._internal import checks, files, tables
 from solid_bandits._internal.decoding import Content, Count, NotNegative, convert, decode
 from solid_bandits._internal.types import Floats, Ints, Plain
 from solid_bandits.statistics.estimate import UNKNOWN, Estimate
 from solid_bandits.statistics.intervals import CONFIDENCE, share
 from solid_bandits.statistics.sketch import Moments, Sketch
-from solid_bandits.statistics.summary import last_step, with_interval
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FORMAT = 2
 SHARES = (0.5, 0.95, 0.99, 0.999)
@@ -104,10 +106,10 @@ class Summary(Content, omit_defaults=False):
         if self.format != FORMAT:
             raise ValueError(f"format must be {FORMAT}, got {self.format}")
 
-    def table(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """Return the mean regret at each checkpoint with Student's interval, its std, exploring rounds and runs."""
+    def table(self, confidence: float = CONFIDENCE) -> "pl.DataFrame":
+        """Mean regret at each checkpoint: policy, step, mean, low, high (Student's interval), std, explored, runs."""
         frames = [
-            pl.DataFrame(
+            tables.DataFrame(
                 {
                     "policy": [label] * len(one.steps),
                     "step": one.steps,
@@ -119,11 +121,14 @@ class Summary(Content, omit_defaults=False):
             )
             for label, one in self.policies.items()
         ]
-        table = with_interval(pl.concat(frames).with_columns(pl.col("std").fill_nan(None)), confidence)
+        found: pl.DataFrame = tables.concat(frames).with_columns(tables.col("std").fill_nan(None))
+        from solid_bandits.statistics.summary import with_interval
+
+        table = with_interval(found, confidence)
         return table.select("policy", "step", "mean", "low", "high", "std", "explored", "runs")
 
-    def quantiles(self, shares: tuple[float, ...] = SHARES, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """Return quantiles of the final regret: policy, share, regret, low, high; null where there are too few runs."""
+    def quantiles(self, shares: tuple[float, ...] = SHARES, confidence: float = CONFIDENCE) -> "pl.DataFrame":
+        """Quantiles of the regret at the end: policy, share, regret, low, high; null where runs are too few."""
         level = checks.number("confidence", confidence, above=0, below=1)
         if not isinstance(shares, Iterable):
             raise checks.ArgumentError("shares", f"must be a list of numbers, got {checks.short(shares)}")
@@ -137,32 +142,39 @@ class Summary(Content, omit_defaults=False):
             for label, one in self.policies.items()
             for of in wanted
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return tables.DataFrame(rows, infer_schema_length=None)
 
-    def final(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """Return one row per policy: final mean regret with its interval, deviation, quantiles and the worst run."""
-        last = last_step(self.table(confidence))
+    def final(self, confidence: float = CONFIDENCE) -> "pl.DataFrame":
+        """One row per policy: mean regret at the end with its interval, deviation, quantiles and the worst run."""
+        table = self.table(confidence)
+        from solid_bandits.statistics.summary import last_step
+
+        last = last_step(table)
         columns = [
-            pl.Series(f"q{of * 100:g}", [one.quantile(of).value for one in self.policies.values()])
+            tables.Series(f"q{of * 100:g}", [one.quantile(of).value for one in self.policies.values()])
             for of in SHARES
         ]
-        worst = pl.Series("worst", [one.worst[0][0] if one.worst else None for one in self.policies.values()])
+        worst = tables.Series(
+            "worst", [one.worst[0][0] if one.worst else None for one in self.policies.values()]
+        )
         return last.drop("step").with_columns(*columns, worst)
 
     @property
-    def worst(self) -> pl.DataFrame:
-        """Return the worst runs, so that each can be played again: policy, run, regret."""
+    def worst(self) -> "pl.DataFrame":
+        """The worst runs, so that any can be played again: policy, run, regret."""
         rows = [
             {"policy": label, "run": run, "regret": regret}
             for label, one in self.policies.items()
             for regret, run in one.worst
         ]
-        return pl.DataFrame(rows, schema={"policy": pl.String, "run": pl.Int64, "regret": pl.Float64})
+        return tables.DataFrame(
+            rows, schema={"policy": tables.String, "run": tables.Int64, "regret": tables.Float64}
+        )
 
-    def survival(self, policy: str) -> pl.DataFrame:
-        """Return the share of the runs whose final regret is at least each value: regret, share."""
+    def survival(self, policy: str) -> "pl.DataFrame":
+        """Share of the runs whose regret at the end is at least so large: regret, share."""
         edges, above = self._sketch(policy).survival()
-        return pl.DataFrame({"regret": edges, "share": above})
+        return tables.DataFrame({"regret": edges, "share": above})
 
     def share_above(self, policy: str, regret: float, confidence: float = CONFIDENCE) -> Estimate:
         """Return the share of the runs whose final regret exceeds `regret`, with Clopper and Pearson's interval.

@@ -5,19 +5,17 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import polars as pl
 
-from solid_bandits._internal import checks
+from solid_bandits._internal import checks, tables
 from solid_bandits._internal.files import StoreError, write_whole
 from solid_bandits._internal.types import Bools, Floats, Ints
-from solid_bandits.logs.schema import COLUMNS, SIMULATED, lists_of
 from solid_bandits.streams.rounds import Rounds
 
-SCHEMA: dict[str, Any] = COLUMNS | SIMULATED
-"""Columns of the file, in order: those of every log (`logs.schema`), and three more."""
+if TYPE_CHECKING:
+    import polars as pl
 
 ROWS_AT_ONCE = 50_000
 """Largest number of decisions in a part of the file."""
@@ -107,6 +105,8 @@ class DecisionWriter:
         if run != self.run:
             self.flush()
             self.run, self.written = run, 0
+        from solid_bandits.streams.decision_table import decisions_frame
+
         frame = decisions_frame(self.policy, run, first_step, rounds, log, self.record.features)
         self.waiting.append(frame)
         _, n_arms, dim = rounds.arrays.features.shape
@@ -120,47 +120,11 @@ class DecisionWriter:
         if not self.waiting:
             return
         name = f"{self.place:04d}-{self.run:08d}-{self.written:08d}.parquet"
-        frame = pl.concat(self.waiting)
+        frame: pl.DataFrame = tables.concat(self.waiting)
         write_whole(self.record.parts / name, lambda file: frame.write_parquet(file))
         self.waiting = []
         self.rows = self.numbers = 0
         self.written += 1
-
-
-def decisions_frame(
-    policy: str, run: int, first_step: int, rounds: Rounds, log: DecisionLog, features: bool
-) -> pl.DataFrame:
-    """Return the decisions of one block as rows of the file."""
-    arrays = rounds.arrays
-    count, width = arrays.available.shape
-    steps = np.arange(first_step, first_step + count)
-    offered = arrays.available & (np.arange(width) < arrays.counts[:, None])
-    counts = offered.sum(axis=1)
-    names = pl.Series([str(arm) for arm in range(width)])
-    known = ~np.isnan(log.probability) if log.probabilities.shape[1] else np.zeros(count, dtype=np.bool_)
-    columns: dict[str, Any] = dict.fromkeys(SCHEMA) | {
-        "event_id": pl.Series(steps if rounds.event_ids is None else rounds.event_ids).cast(pl.String),
-        "sequence": steps,
-        "arms": lists_of(counts, names.gather(np.nonzero(offered)[1])),
-        "features": lists_of(counts, arrays.features[offered]) if features else None,
-        "arm": names.gather(log.arms),
-        "probability": _known(log.probability),
-        "explored": log.explored,
-        "reward": log.rewards,
-        "policy": pl.repeat(policy, count, eager=True, dtype=pl.String),
-        "run": pl.repeat(run, count, eager=True, dtype=pl.Int64),
-        "predicted": _known(log.predicted),
-        "means": lists_of(counts, arrays.means[offered]),
-    }
-    if known.any():
-        shares = lists_of(counts, log.probabilities[offered]).to_frame("shares")
-        columns["probabilities"] = shares.select(pl.when(pl.Series(known)).then("shares"))["shares"]
-    return pl.DataFrame(columns, schema=SCHEMA)
-
-
-def _known(values: Floats) -> pl.Series:
-    """Return numbers, null where they are NaN."""
-    return pl.Series(values, dtype=pl.Float64).fill_nan(None)
 
 
 def make_record(record: str | Record | None, path: str | os.PathLike[str]) -> Record | None:
@@ -197,7 +161,7 @@ def recorded(record: Record | None) -> Iterator[None]:
         parts = sorted(record.parts.glob("[0-9]*.parquet"))
         write_whole(
             Path(record.path),
-            lambda file: pl.scan_parquet(parts).sink_parquet(file, maintain_order=True),
+            lambda file: tables.scan_parquet(parts).sink_parquet(file, maintain_order=True),
         )
     finally:
         shutil.rmtree(record.parts, ignore_errors=True)
