@@ -27,7 +27,14 @@ OURS = "x"
 """The namespace of features that are numbers without names."""
 CONTEXT, OWN = "context", "features"
 """The namespaces of named values, of the context and of an arm."""
-KEPT = {"sequence": int, "explored": bool, "defaulted": bool, "reward_sequence": int, "policy": str}
+KEPT = {
+    "sequence": int,
+    "batch": int,
+    "explored": bool,
+    "defaulted": bool,
+    "reward_sequence": int,
+    "policy": str,
+}
 KEPT |= dict.fromkeys(SAID, str)
 """What dsjson has no place for, with its types."""
 

@@ -22,6 +22,7 @@ TIME = pl.Datetime("us", "UTC")
 COLUMNS: dict[str, Any] = {
     "event_id": pl.String,
     "sequence": pl.Int64,
+    "batch": pl.Int64,
     "time": TIME,
     "arms": pl.List(pl.String),
     "features": pl.List(pl.List(pl.Float64)),
@@ -42,8 +43,10 @@ COLUMNS: dict[str, Any] = {
 """Name -> type.
 
 `sequence` and `reward_sequence` count all decisions and rewards of a bandit together: in this order its state came
-about. `arms` are those on offer, with `features`, one row for each, or with what the caller said by name: the `context`
-that they share and their own `arm_features`, each a JSON object of names and values. `probabilities` are of the arms.
+about. `batch` is the `sequence` of the first of those decisions that were made together, under the same evidence; it
+is null where one was made alone. `arms` are those on offer, with `features`, one row for each, or with what the caller
+said by name: the `context` that they share and their own `arm_features`, each a JSON object of names and values.
+`probabilities` are of the arms.
 A `reward` is null where none has come; with a `reward_time` it never will, as the decision expired.
 `defaulted` rewards are those of decisions that expired with one. Any column but `arm` may be null where it is unknown.
 """
