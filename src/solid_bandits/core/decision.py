@@ -204,7 +204,7 @@ class Decision:
         found = self._probabilities
         if found is None and self._kept is not None and self._bits & KNOWN:
             found = self._probabilities = self._kept[: self._count]
-            found.setflags(False)
+            found.setflags(False)  # type: ignore[call-arg]  # by its name it takes twice as long
         return found
 
     @probabilities.setter
@@ -308,7 +308,7 @@ class Decision:
 
 def _shown(array: Floats) -> Floats:
     """The array, read-only."""
-    array.setflags(False)
+    array.setflags(False)  # type: ignore[call-arg]
     return array
 
 

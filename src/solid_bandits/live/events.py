@@ -130,7 +130,7 @@ def decision_in(event: Event) -> Decision:
     chosen = offered[place].copy() if offered.size else None
     for array in (probabilities, chosen):
         if array is not None:
-            array.setflags(False)
+            array.setflags(write=False)
     one = Decision(
         place,
         chosen,
