@@ -37,6 +37,8 @@ FIRST = {
     "import solid_bandits": "import solid_bandits",
     "Agent's first decision": f"import solid_bandits as sb; sb.Agent(dim=8).decide({OFFER})",
     "Bandit's first decision": f"import solid_bandits as sb; sb.Bandit(dim=8).decide({OFFER})",
+    "named Bandit's first decision": "import solid_bandits as sb; "
+    "sb.Bandit(arms=['tea', 'milk'], context=['age', 'device']).decide({'age': 34, 'device': 'ios'})",
     "Agent(LinTS())'s first decision": f"import solid_bandits as sb; sb.Agent(sb.LinTS(), dim=8).decide({OFFER})",
 }
 PLUS_ONE = "import numba\n@numba.njit(cache=True)\ndef plus_one(number):\n    return number + 1\n"

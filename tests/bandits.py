@@ -15,7 +15,8 @@ def make(policy=None, **more):
 
 
 UNTIL_CLOSED = ("offered", "features")
-FIELDS = [name for name in (*Decision.__annotations__, "features", "probabilities", "arms") if name[0] != "_"]
+COMPUTED = ("arms", "explored", "features", "offered", "probabilities", "version")
+FIELDS = [name for name in (*Decision.__annotations__, *COMPUTED) if name[0] != "_"]
 
 
 def carried(bandit, only_open=False):

@@ -167,7 +167,7 @@ import sys
 import numba
 before = set(sys.modules)
 import solid_bandits as sb
-sb.{kind}(dim=2).decide([[1.0, 0.0], [0.0, 1.0]])
+sb.{call}
 from solid_bandits._internal.compiling import Kernel
 ours = [module for name, module in sys.modules.items() if name.startswith("solid_bandits")]
 values = [one for module in ours for one in vars(module).values()]
@@ -177,16 +177,23 @@ print(*(set(sys.modules) - before))
 
 
 @pytest.mark.parametrize(
-    ("kind", "rooms"),
+    ("call", "rooms"),
     [
-        ("Agent", {"core", "estimation", "policies"}),
-        ("Bandit", {"core", "estimation", "policies", "features", "live"}),
+        ("Agent(dim=2).decide([[1.0, 0.0], [0.0, 1.0]])", {"core", "estimation", "policies"}),
+        (
+            "Bandit(dim=2).decide([[1.0, 0.0], [0.0, 1.0]])",
+            {"core", "estimation", "policies", "features", "live"},
+        ),
+        (
+            "Bandit(arms=['tea', 'milk'], context=['age']).decide({'age': 34})",
+            {"core", "estimation", "policies", "features", "live"},
+        ),
     ],
 )
-def test_a_first_decision_loads_what_it_needs_and_nothing_else(kind, rooms, tmp_path, monkeypatch):
+def test_a_first_decision_loads_what_it_needs_and_nothing_else(call, rooms, tmp_path, monkeypatch):
     """Where the compiled code is on disk: no tables, stores, other policies or rules for compiling."""
     monkeypatch.setenv("SOLID_BANDITS_CACHE", str(tmp_path))
-    command = [sys.executable, "-c", FIRST_DECISION.format(kind=kind)]
+    command = [sys.executable, "-c", FIRST_DECISION.format(call=call)]
     first, second = (subprocess.run(command, capture_output=True, text=True) for _ in range(2))
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
     typed, loaded = (line.split() for line in second.stdout.splitlines())

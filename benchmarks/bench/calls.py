@@ -18,6 +18,7 @@ from solid_bandits.core.offer import ALL
 
 CALL_SIZES = ((4, 8, 8), (4, 40, 64))
 """Contexts, arms, dim."""
+LEAST = "Python's floor (LinUCB)"
 STEPS = 256
 """Number of contexts and rewards that are drawn beforehand and reused."""
 Steps = Callable[[int], None]
@@ -72,6 +73,8 @@ class Contest:
             self._add(f"Agent({name})", "numpy", self._one_by_one(agent), self._bare(policy, told))
             bare = self._bare_batches(policy, told)
             self._add(f"Agent({name}), batches of {BATCH}", "numpy, batches", self._in_batches(batches), bare)
+        least = self._least(sb.LinUCB(), known)
+        self._add(LEAST, "numpy", least, self.plays["kernel of Agent(LinUCB)"])
         for log in (False, True):
             bandit = sb.Bandit(sb.RandUCB(), dim=size[2], log=log)
             name = "Bandit(RandUCB) in memory" + ("" if log else ", no log")
@@ -121,6 +124,37 @@ class Contest:
             for step in range(count):
                 decide(None, address, UNCHECKED, self.features[step % STEPS], ALL, kept)
                 learn(None, address, UNCHECKED, 0, kept, arms, self.rewards[step % STEPS], 0)
+
+        return play
+
+    def _least(self, policy: Any, told: dict[str, Any]) -> Steps:
+        """What Python asks for two methods that call the kernels and make a record, and do nothing else."""
+        _, arms, dim = self.size
+        agent = sb.Agent(policy, dim=dim, **told)
+
+        class Record:
+            __slots__ = ("kept", "place")
+
+        class Least:
+            def __init__(self) -> None:
+                self.kernel, self.learning, self.address = agent._decide, agent._learn, agent._address
+
+            def decide(self, features: Any) -> Record:
+                record = Record()
+                record.kept = kept = np.empty(arms + dim)
+                record.place, _ = self.kernel(None, self.address, UNCHECKED, features, ALL, kept)
+                return record
+
+            def learn(self, record: Record, reward: float) -> None:
+                self.learning(None, self.address, UNCHECKED, 0, record.kept, arms, reward, 0)
+
+        least = Least()
+
+        def play(count: int) -> None:
+            for step in range(count):
+                record = least.decide(self.features[step % STEPS])
+                _ = record.kept[:arms]
+                least.learn(record, self.rewards[step % STEPS])
 
         return play
 

@@ -74,7 +74,9 @@ def call_page(calls: list[Called], load_average: str) -> str:
     lines = [
         "A decision with its reward, probabilities read, from Python: medians over rounds in which all take "
         "turns, ratios within a round. `kernels`: the compiled calls in it, with nothing around them. `NumPy`: "
-        "thirty lines of LinUCB, in batches vectorised.",
+        "thirty lines of LinUCB, in batches vectorised. `Python's floor`: two methods of two attributes that call the "
+        "kernels and make a record of two fields, without checks, a lock or anything else. Where the time goes, part "
+        "by part: `benchmarks/NOTES.md`.",
         "",
         *call_rows(calls),
         "",

@@ -48,7 +48,9 @@ def test_the_same_id_gives_the_same_decision_and_changes_nothing():
 def test_a_second_reward_changes_nothing_and_says_so():
     bandit = make()
     bandit.decide(ARMS, NAMES, "visit")
-    assert bandit.learn("visit", 1.0) == ("visit", "learned", 1.0, "event_id 'visit' learned 1")
+    first = bandit.learn("visit", 1.0)
+    assert (first.event_id, first.status, first.reward) == ("visit", "learned", 1.0)
+    assert first.message == "event_id 'visit' learned 1"
     before = carried(bandit)
     receipt = bandit.learn("visit", 0.25)
     assert carried(bandit) == before
@@ -59,9 +61,9 @@ def test_a_second_reward_changes_nothing_and_says_so():
     assert bandit.learn("visit", 1.0).status == "again"
     bandit.decide(ARMS, NAMES, "late")
     bandit.expire()
-    assert bandit.learn("late", 1.0) == (
-        "late", "late", None, "event_id 'late' had expired without a reward; 1 was not taken in"
-    )  # fmt: skip
+    late = bandit.learn("late", 1.0)
+    assert (late.event_id, late.status, late.reward) == ("late", "late", None)
+    assert late.message == "event_id 'late' had expired without a reward; 1 was not taken in"
 
 
 def test_many_rewards_are_checked_before_the_first_is_taken_in():

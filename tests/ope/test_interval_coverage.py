@@ -249,9 +249,30 @@ def bandit_log(policy, steps, seed):
     return bandit, make, float(means.mean())
 
 
+def logger_before(make, log, row):
+    """The logger as it was before a row, and before those that were decided with it."""
+    led, steps = make(), steps_of(log, 2)
+    while steps:
+        group = [steps.pop(0)]
+        if group[0].status != OPEN:
+            if group[0].reward is not None:
+                led.agent.learn(group[0].decision, group[0].reward)
+            continue
+        while group[0].batch is not None and steps and (steps[0].status, steps[0].batch) == group[0][1:5:3]:
+            group.append(steps.pop(0))
+        if row["event_id"] in [step.decision.event_id for step in group]:
+            return led
+        offers = [step.decision.offered for step in group]
+        made = [led.agent.decide(offers[0])] if len(group) == 1 else led.agent.decide_many(offers)
+        for step, decision in zip(group, made, strict=True):
+            step.decision.number = decision.number
+    raise AssertionError(row)
+
+
 def papers_estimate(log, make, missing, level=0.95):
     """The paper's estimate of a uniform policy by its definition, row by row: what is counted has a reward, or
-    `missing`; the logger of row t, led through the log up to there, is asked about all earlier rows that count.
+    `missing`; the logger of row t, led through the log up to there, is asked about all earlier rows that count. Rows
+    that were decided together have one logger and one σ.
     """
     counted = log if missing is not None else log.filter(pl.col("reward").is_not_null())
     filled = counted if missing is None else counted.with_columns(pl.col("reward").fill_null(missing))
@@ -261,15 +282,9 @@ def papers_estimate(log, make, missing, level=0.95):
     rewards = np.array([one["reward"] for one in rows])
     for t, row in enumerate(rows):
         theta = np.linalg.solve(np.eye(3) + chosen[:t].T @ chosen[:t], chosen[:t].T @ rewards[:t])
-        if t >= due:
-            led = make()
-            for one, status, reward, _ in steps_of(log, 2):  # the logger as it was before this row
-                if status == OPEN and one.event_id == row["event_id"]:
-                    break
-                if status == OPEN:
-                    one.number = led.agent.decide(one.offered).number
-                elif reward is not None:
-                    led.agent.learn(one, reward)
+        begins = t == 0 or row["batch"] is None or rows[t - 1]["batch"] != row["batch"]
+        if t >= due and begins:
+            led = logger_before(make, log, row)
             values, ratios = [], []
             for past in rows[:t]:
                 own = past["arms"].index(past["arm"])
@@ -288,20 +303,27 @@ def papers_estimate(log, make, missing, level=0.95):
     return value, value - half, value + half
 
 
-@pytest.mark.parametrize("missing", [None, 0.0, 0.7])
+@pytest.mark.parametrize(("missing", "together"), [(None, 1), (0.0, 1), (0.7, 1), (None, 4), (0.7, 4)])
 @pytest.mark.parametrize("arms", [(3, 3), (2, 5)])
-def test_the_papers_estimate_is_its_definition(missing, arms, always_shown):
-    """Some rewards late and some never; the same number of arms in every row, and not; the log in order, and not."""
+def test_the_papers_estimate_is_its_definition(missing, together, arms, always_shown):
+    """Some rewards late and some never; the same number of arms in every row, and not; every other decision one of a
+    batch, and not; the log in order, and not.
+    """
     rng = np.random.default_rng(3)
 
     def make():
         return sb.Bandit(sb.RandUCB(), dim=2, noise_std=0.5, floor=0.1, seed=3)
 
     bandit, waiting = make(), []
+    made = []
     for number in range(170):
-        features = rng.normal(size=(int(rng.integers(arms[0], arms[1] + 1)), 2)) / 2
-        choice = bandit.decide(features)
-        reward = float(rng.random() < 0.5 + 0.3 * np.tanh(features[choice.arm, 0]))
+        if not made:
+            many = together if number % (2 * together) == 0 else 1
+            sizes = rng.integers(arms[0], arms[1] + 1, size=many).tolist()
+            offers = [{"features": rng.normal(size=(size, 2)) / 2} for size in sizes]
+            made = bandit.decide_many(offers)
+        choice = made.pop(0)
+        reward = float(rng.random() < 0.5 + 0.3 * np.tanh(choice.offered[choice.arm, 0]))
         if number % 5 == 2:
             continue
         waiting.append((choice.event_id, reward))

@@ -10,8 +10,9 @@ import pytest
 from served import PATIENCE, SPEC, stored
 from service_events import decided
 from solid_bandits.live import events
-from solid_bandits.live.remembered import Remembered, size_of
+from solid_bandits.live.remembered import Remembered
 from solid_bandits.live.sqlite import SqliteStore
+from solid_bandits.live.weighed import Weighed, size_of
 from solid_bandits.service.model import caught_up_model
 from solid_bandits.service.open_store import FILE
 from solid_bandits.service.schemas import DecisionAsked, DeletionAsked, ModelSpec, RewardGiven
@@ -78,7 +79,7 @@ def test_decisions_are_the_same_however_little_memory_remembers(tmp_path, more):
 def test_sizes_are_counted_as_decisions_come_and_go():
     """The sum of what is there, whatever was closed, dropped and left to the log before."""
     bandit_rng = np.random.default_rng(0)
-    remembered = Remembered(30)
+    remembered = Weighed(Remembered(30), {})
     made = []
     for number in range(1, 200):
         event = decided(number, f"e{number}", number, bandit_rng.normal(size=(3, 4)))

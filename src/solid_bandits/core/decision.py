@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:  # a client has decisions without NumPy
@@ -44,58 +45,87 @@ class Decision:
         ('visit-1', ('tea', 'coffee'), 0.5)
     """
 
-    # Few of the fields differ from these in an agent's decision, and those that a rule does not change are not written:
-    # to make the record is a part of what a decision costs.
+    # To make the record is a part of what a decision costs: an agent writes six of the fields, a bandit some more, and
+    # those that nobody wrote are what `_UNSAID` says.
+    __slots__ = (
+        "_arms",
+        "_bits",
+        "_count",
+        "_explained",
+        "_features",
+        "_kept",
+        "_learnt",
+        "_offered",
+        "_probabilities",
+        "_version",
+        "again",
+        "batch",
+        "context",
+        "event_id",
+        "expected",
+        "named",
+        "number",
+        "ordinal",
+        "place",
+        "reward",
+        "reward_sequence",
+        "reward_time",
+        "said",
+        "sequence",
+        "status",
+        "subject",
+        "time",
+    )
+
     place: int
     """Of the chosen arm among those on offer, counted from 0."""
-    explored: bool = False
-    """Whether the policy gave up some of what it expects now to learn something."""
-    context: int | None = None
+    context: int | None
     """The context of the table, where the agent has one."""
-    number: int | None = None
+    number: int | None
     """Which decision of the agent this was, counted from 1, where evidence fades (`half_life`): a reward that
     comes late weighs what its decision weighs."""
-    offered: Floats | None = None
-    """Features of all arms on offer, shape (arms, dim), until the decision is closed and logged."""
-    event_id: str = ""
-    subject: str | None = None
+    event_id: str
+    subject: str | None
     """Whom the decision is about, if the caller said so."""
-    said: Mapping[str, str] = NOTHING
+    said: Mapping[str, str]
     """Of `SAID`, what the caller said."""
-    time: int = 0
+    time: int
     """Microseconds since 1970."""
-    sequence: int = 0
+    sequence: int
     """Which event of the bandit this was: decisions and outcomes are counted together, from 1."""
-    ordinal: int = 0
+    ordinal: int
     """Which decision of the bandit this was, counted from 1."""
-    version: str = ""
-    """Of the code, the settings and how much had been learnt."""
-    status: str = OPEN
-    reward: float | None = None
-    reward_sequence: int | None = None
+    status: str
+    reward: float | None
+    reward_sequence: int | None
     """Which event of the bandit the outcome was."""
-    reward_time: int | None = None
+    reward_time: int | None
     """Of the outcome, in microseconds since 1970."""
-    named: Any = None
+    named: Any
     """The values that the caller named, where features follow from them: `sb.Bandit(context=...)`."""
-    expected: Floats | None = None
-    """What was expected of the arms on offer when the reward came, before it was learnt, where somebody asks for it."""
-    _explained: Any = None
+    expected: Floats | None
+    """Expected rewards of the arms on offer when the reward came, before it was learnt, where somebody asks for them."""
+    _explained: Any
     """What explains it: a function of the decision."""
-    batch: tuple[int, int] | None = None
+    batch: tuple[int, int] | None
     """Its place among decisions that a bandit made together, and how many these were; None where it was alone."""
-    again: bool = False
+    again: bool
     """Whether the id was known: this is what was decided then."""
-    _kept: Floats | None = None
+    _bits: int
+    """`EXPLORED` and `KNOWN`, as compiled code says them."""
+    _kept: Floats | None
     """What compiled code wrote, and nobody changes: the probabilities of all arms, then the features of the chosen one.
     Read-only parts of it are made when they are asked for."""
-    _count: int = 0
+    _count: int
     """Arms in `_kept`."""
-    _known: bool = True
-    """Whether their probabilities are known."""
-    _arms: Sequence[Arm] | None = None
-    _features: Floats | None = None
-    _probabilities: Floats | None = None
+    _arms: Sequence[Arm] | None
+    _features: Floats | None
+    _probabilities: Floats | None
+    _offered: Floats | None
+    _version: str
+    """Of the code and the settings; or, where `_learnt` is not known, the whole version."""
+    _learnt: int | None
+    """How much had been learnt."""
 
     def __init__(
         self,
@@ -122,25 +152,43 @@ class Decision:
         named: Any = None,
     ) -> None:
         self.place = place
+        self._kept = None
         self._features = features
         self._probabilities = probabilities
-        self.explored = explored
+        self._bits = KNOWN | EXPLORED if explored else KNOWN
         self.context = context
         self.number = number
         self._arms = arms
-        self.offered = offered
+        self._offered = offered
         self.event_id = event_id
         self.subject = subject
         self.said = said
         self.time = time
         self.sequence = sequence
         self.ordinal = ordinal
-        self.version = version
+        self._version = version
         self.status = status
         self.reward = reward
         self.reward_sequence = reward_sequence
         self.reward_time = reward_time
         self.named = named
+
+    if not TYPE_CHECKING:  # which is not to believe that a decision has whatever is asked of it
+
+        def __getattr__(self, name: str) -> Any:
+            """What nobody wrote; Python asks for it only then."""
+            if name in _UNSAID:
+                return _UNSAID[name]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def explored(self) -> bool:
+        """Whether the policy gave up some of what it expects now to learn something."""
+        return self._bits & EXPLORED != 0
+
+    @explored.setter
+    def explored(self, explored: bool) -> None:
+        self._bits = self._bits | EXPLORED if explored else self._bits & ~EXPLORED
 
     @property
     def features(self) -> Floats | None:
@@ -159,9 +207,11 @@ class Decision:
         """Of all arms on offer, shape (arms,): the distribution that the arm was drawn from, under the policy as it
         was. None where `Agent(..., probabilities=True)` was needed and not given.
         """
-        if self._probabilities is None and self._kept is not None and self._known:
-            self._probabilities = _shown(self._kept[: self._count])
-        return self._probabilities
+        found = self._probabilities
+        if found is None and self._kept is not None and self._bits & KNOWN:
+            found = self._probabilities = self._kept[: self._count]
+            found.setflags(False)  # type: ignore[call-arg]  # by its name it takes twice as long
+        return found
 
     @probabilities.setter
     def probabilities(self, probabilities: Floats | None) -> None:
@@ -179,6 +229,24 @@ class Decision:
             self._let_go()
         self._arms = arms
 
+    @property
+    def offered(self) -> Floats | None:
+        """Features of all arms on offer, shape (arms, dim), until the decision is closed and logged."""
+        return None if self._offered is None else _shown(self._offered)
+
+    @offered.setter
+    def offered(self, offered: Floats | None) -> None:
+        self._offered = offered
+
+    @property
+    def version(self) -> str:
+        """Of the code, the settings and how much had been learnt."""
+        return self._version if self._learnt is None else f"{self._version}/{self._learnt}"
+
+    @version.setter
+    def version(self, version: str) -> None:
+        self._version, self._learnt = version, None
+
     def _let_go(self) -> None:
         """Make arrays of their own of what compiled code wrote: one of them is about to change, or to be forgotten."""
         if self._kept is not None:
@@ -189,13 +257,17 @@ class Decision:
             self._probabilities = None if probabilities is None else _shown(probabilities.copy())
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but what can be read from `_kept` again."""
-        state = dict(self.__dict__)
-        state.pop("_explained", None)
-        if self._kept is not None:
-            state.pop("_features", None)
-            state.pop("_probabilities", None)
-        return state
+        """What was written, but for what can be read from `_kept` again."""
+        left = {"_explained"} if self._kept is None else {"_explained", "_features", "_probabilities"}
+        state = {}
+        for name in self.__slots__:
+            with suppress(AttributeError):
+                state[name] = object.__getattribute__(self, name)
+        return {name: value for name, value in state.items() if name not in left}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
 
     @property
     def arm(self) -> Arm:
@@ -206,8 +278,8 @@ class Decision:
     def probability(self) -> float | None:
         """Of the chosen arm; None where `probabilities` are not known."""
         if self._kept is not None:
-            return self._kept.item(self.place) if self._known else None
-        return None if self.probabilities is None else float(self.probabilities[self.place])
+            return self._kept.item(self.place) if self._bits & KNOWN else None
+        return None if self.probabilities is None else self.probabilities[self.place].item()
 
     @property
     def why(self) -> Any:
@@ -242,7 +314,7 @@ class Decision:
 
 def _shown(array: Floats) -> Floats:
     """The array, read-only."""
-    array.setflags(write=False)
+    array.setflags(False)  # type: ignore[call-arg]
     return array
 
 
@@ -250,14 +322,26 @@ def made(place: int, said: int, kept: Floats, count: int) -> Decision:
     """Return an agent's decision among `count` arms, from what compiled code wrote and said."""
     one = _new(Decision)
     one.place = place
+    one._bits = said
     one._kept = kept
     one._count = count
-    if said != KNOWN:
-        one.explored = said & EXPLORED != 0
-        one._known = said & KNOWN != 0
+    one._arms = one._probabilities = None
     return one
 
 
+_UNSAID: dict[str, Any] = {
+    **dict.fromkeys(Decision.__slots__),
+    "event_id": "",
+    "said": NOTHING,
+    "time": 0,
+    "sequence": 0,
+    "ordinal": 0,
+    "status": OPEN,
+    "again": False,
+    "_count": 0,
+    "_bits": KNOWN,
+    "_version": "",
+}
 _new = Decision.__new__
 
 
@@ -265,7 +349,18 @@ LEARNT, AGAIN, CONFLICT, LATE, UNKNOWN = "learned", "again", "conflict", "late",
 """Status of a receipt."""
 
 
-class Receipt(NamedTuple):
+class _Told(NamedTuple):
+    event_id: str
+    status: str
+    """`learned` now; `again`, as this reward had been learnt; `conflict`, as another reward had been; `late`, as the
+    decision had expired; `unknown`, as there is no decision of this id."""
+    reward: float | None
+    """The reward that counts for this id; None if it expired without one, or is unknown."""
+    told: float | str
+    """The reward that came; or the message, where somebody else has put it into words."""
+
+
+class Receipt(_Told):
     """What became of a reward.
 
     Example:
@@ -278,16 +373,24 @@ class Receipt(NamedTuple):
         "event_id 'visit-1' had learned 1; 0 was not taken in"
     """
 
-    event_id: str
-    status: str
-    """`learned` now; `again`, as this reward had been learnt; `conflict`, as another reward had been; `late`, as the
-    decision had expired; `unknown`, as there is no decision of this id."""
-    reward: float | None
-    """The reward that counts for this id; None if it expired without one, or is unknown."""
-    message: str
-    """In words."""
+    __slots__ = ()
 
     @property
     def counted(self) -> bool:
         """Whether it was taken in now."""
-        return self.status == "learned"
+        return self.status == LEARNT
+
+    @property
+    def message(self) -> str:
+        """In words."""
+        if isinstance(self.told, str):
+            return self.told
+        had, new = "" if self.reward is None else f"{self.reward:g}", f"{self.told:g} was not taken in"
+        words = {
+            LEARNT: f"learned {had}",
+            AGAIN: f"had learned {had} before",
+            CONFLICT: f"had learned {had}; {new}",
+            LATE: f"had expired {f'with reward {had}' if had else 'without a reward'}; {new}",
+            UNKNOWN: "is of no decision",
+        }
+        return f"event_id {self.event_id!r} {words[self.status]}"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
+from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from solid_bandits._internal import checks, extras
@@ -17,7 +18,7 @@ from solid_bandits.core.decision import (
     Receipt,
 )
 from solid_bandits.features.spec import Features
-from solid_bandits.live.arguments import Time, moment, reward_of, text_id, text_ids
+from solid_bandits.live.arguments import Time, moment, now, reward_of, text_id, text_ids
 from solid_bandits.live.arms import Arms
 from solid_bandits.live.batches import Batches
 from solid_bandits.live.history import MemoryHistory
@@ -176,19 +177,21 @@ class Bandit(Arms, Batches):
                 not on offer: neither the decision nor the log has them.
             subject: whom the decision is about, so that a person's decisions can be deleted.
         """
-        if is_frame(context):
+        if type(context) is not ndarray and is_frame(context):
             if self.design is None or arms is not None or available is not None:
                 what = (
                     "a bandit with named features" if self.design is None else "arms and available left out"
                 )
                 raise ValueError(f"context must be a data frame with {what} alone")
             return self.decide_many(offers_of(context, self.design.features, event_id, subject), time)
-        when = moment("time", time)
+        when = now() if time is None else moment("time", time)
         with self._turn:
-            offer = self._offer(context, arms, event_id, subject, available)
-            if offer.event_id is not None:
-                known = self._recalled(offer.event_id)
+            offer = self._offer(context, arms, event_id, subject, available, looked_at=True)
+            if event_id is not None:
+                known = self._recalled(event_id)
                 if known is not None:
+                    if offer.features is not None:
+                        self.agent._arms(offer.features)
                     check_same(offer, known.arms)
                     return repeated(known)
             return self._decide(offer, when)
@@ -196,7 +199,7 @@ class Bandit(Arms, Batches):
     def learn(self, event_id: str, reward: float, time: Time | None = None) -> Receipt:
         """Learn from the reward of a decision; if it has one already, nothing changes. An unknown id is an error."""
         value = reward_of(reward)
-        when = moment("time", time)
+        when = now() if time is None else moment("time", time)
         with self._turn:
             known = self._recalled(event_id) if isinstance(event_id, str) else None
             if known is None:
@@ -344,12 +347,12 @@ class Bandit(Arms, Batches):
                     f"log must have events that are new, got event_id {next(iter(known))!r} again"
                 )
             before = self._learned
-            outcomes = {step.decision.event_id: step[1:] for step in steps if step.status != OPEN}
+            outcomes = {step.decision.event_id: step[1:4] for step in steps if step.status != OPEN}
             for step in steps:
                 if step.status == OPEN:
                     self._adopt(step.decision, outcomes)
                 elif step.decision.status == OPEN:  # it has not left the window
-                    self._close(*step)
+                    self._close(*step[:4])
             return self._learned - before
 
     @classmethod

@@ -130,10 +130,13 @@ def decision_in(event: Event) -> Decision:
     count = len(body["arms"])
     offered = numbers[count:].reshape(count, -1)
     probabilities, place = numbers[:count].copy(), body["place"]  # a view would keep the features in memory
-    probabilities.flags.writeable = False
+    chosen = offered[place].copy() if offered.size else None
+    for array in (probabilities, chosen):
+        if array is not None:
+            array.setflags(write=False)
     one = Decision(
         place,
-        offered[place].copy() if offered.size else None,
+        chosen,
         probabilities,
         body["explored"],
         arms=tuple(body["arms"]),

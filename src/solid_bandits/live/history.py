@@ -25,7 +25,7 @@ class History:
 
     def closed(self, decision: Decision) -> None:
         """One has its outcome; the features of all its arms go as soon as they are logged."""
-        decision.offered = None
+        decision._offered = None
 
     def changed(self, sequence: int, time: int, change: Mapping[str, Any]) -> None:
         """An arm was added or removed."""
@@ -77,7 +77,7 @@ class MemoryHistory(History):
             subjects = pl.Series("subject", [one.subject for one in self._recent], dtype=pl.String)
             self._tables.append(as_table(self._recent).with_columns(subjects))
             for decision in self._recent:
-                decision.offered = None
+                decision._offered = None
             self._recent = []
 
     def select(

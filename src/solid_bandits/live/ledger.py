@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from solid_bandits import __version__
@@ -22,6 +23,7 @@ from solid_bandits.core.decision import (
     AGAIN,
     CONFLICT,
     EXPIRED,
+    KNOWN,
     LATE,
     LEARNED,
     LEARNT,
@@ -33,7 +35,7 @@ from solid_bandits.core.decision import (
     Decision,
     Receipt,
 )
-from solid_bandits.core.offer import as_arms, as_mask, listed
+from solid_bandits.core.offer import FLOAT, as_arms, as_mask, listed
 from solid_bandits.core.setting import check_features
 from solid_bandits.features.design import Design, Growth, Named
 from solid_bandits.live import named
@@ -75,6 +77,10 @@ class Offer(NamedTuple):
     """Whether the arms are all that are there: an id that is asked again may have been decided among others then."""
 
 
+_new = tuple.__new__
+"""A named tuple's own way to be made takes twice as long."""
+
+
 class Ledger:
     """The state of a bandit."""
 
@@ -90,7 +96,9 @@ class Ledger:
         self._seed = seed
         self._remembered = Remembered(window)
         self._arms: tuple[Arm, ...] = ()
-        """Names of the last offer."""
+        """Names of the last offer that had some."""
+        self._numbers: tuple[Arm, ...] = ()
+        """Those of the last one that had none."""
         self._history = History()
         self._turn: Any = threading.RLock()  # where there is a store, its history
         self._decisions = self._sequence = self._learned = self._time = 0
@@ -148,45 +156,64 @@ class Ledger:
         subject: str | None = None,
         available: ArrayLike | None = None,
         growth: Growth | None = None,
+        looked_at: bool = False,
         **said: str | None,
     ) -> Offer:
-        """What is decided about, checked; `features` are a matrix, or values by names."""
+        """What is decided about, checked; `features` are a matrix, or values by names. With `looked_at` the agent is
+        asked next, and looks at a matrix itself.
+        """
         rows: Floats | None = None
         told: Named | None = None
-        if self.design is not None:
+        if self.design is None:
+            rows, names = self._matrix(features, arms, available, looked_at)
+        else:
             if available is not None:
                 raise ValueError(
                     "available must be left out where arms have names: give those on offer as arms"
                 )
             told = self.design.check(features, arms, growth)
-            names: tuple[Arm, ...] = told.arms
-        else:
-            rows, names = self._matrix(features, arms, available)
+            names = told.arms
         if subject is not None:
             checked_id(subject, "subject")
         words: Mapping[str, str] = NOTHING
         if said:
             words = {name: checked_id(value, name) for name, value in said.items() if value is not None}
-        checked = None if event_id is None else checked_id(event_id)
-        return Offer(rows, names, checked, subject, words, told, told is not None and arms is None)
+        if event_id is not None:
+            checked_id(event_id)
+        every = told is not None and arms is None
+        return _new(Offer, (rows, names, event_id, subject, words, told, every))
 
     def _matrix(
-        self, features: ArrayLike, arms: Sequence[Arm] | None, available: ArrayLike | None
+        self,
+        features: ArrayLike,
+        arms: Sequence[Arm] | None,
+        available: ArrayLike | None,
+        looked_at: bool,
     ) -> tuple[Floats, tuple[Arm, ...]]:
         if isinstance(features, Mapping):
             raise ValueError(
                 f"features must be a matrix of shape (arms, {self._dim}), got values by names; declare them: "
                 "Bandit(context=[...], arms=[...])"
             )
-        rows = as_arms(features, self._dim)
-        names = self._arms
-        # The very names of the last offer are checked, and kept once.
-        if (
-            not isinstance(arms, list | tuple)
-            or not len(arms) == len(names) == rows.shape[0]
-            or not all(map(is_, arms, names))
-        ):
-            names = self._arms = names_of(arms, rows.shape[0])
+        rows: Floats
+        if looked_at and type(features) is ndarray and features.ndim == 2 and features.dtype == FLOAT:
+            rows = features
+        else:
+            rows = as_arms(features, self._dim)
+        count = len(rows)
+        if arms is None:
+            names = self._numbers
+            if len(names) != count:
+                names = self._numbers = names_of(None, count)
+        else:
+            names = self._arms
+            # The very names of the last offer are checked, and kept once.
+            if (
+                not isinstance(arms, list | tuple)
+                or not len(arms) == len(names) == count
+                or not all(map(is_, arms, names))
+            ):
+                names = self._arms = names_of(arms, count)
         if available is not None:
             mask = as_mask(available, rows.shape[0])
             rows = rows[mask]
@@ -218,9 +245,10 @@ class Ledger:
     def _recalled(self, event_id: str) -> Decision | None:
         """The decision of an id, from memory or from the log."""
         found = self._remembered.find(event_id)
-        if found is None or found.arms is None:  # the log has the rest of it
-            return self._known([event_id]).get(event_id)
-        return found
+        if found is not None and found._arms is not None:
+            return found
+        logged = self._history.find((event_id,))  # which has the rest of it
+        return self._remembered.restored(logged).get(event_id) if logged else None
 
     def _known(self, event_ids: Sequence[str]) -> dict[str, Decision]:
         """Decisions of these ids, from memory and from the log."""
@@ -243,11 +271,23 @@ class Ledger:
 
     def _decide(self, offer: Offer, when: int, taken: Container[str] = ()) -> Decision:
         """Decide; where it has no id it gets one that is not taken."""
-        event_id = offer.event_id or self._new_id(taken, self._decisions + 1)
-        for late in self._remembered.leaving(self._decisions + 1):
-            self._close(late, EXPIRED, None, when)
+        number = self._decisions + 1
+        event_id = offer.event_id or self._new_id(taken, number)
+        features = offer.features
+        if features is None:
+            self._changing = True
+            features = self._rows_of([offer])[0]
+        try:
+            decision = self.agent.decide(features)
+        except BaseException:
+            if not self._changing:
+                self.agent._arms(features)  # says what is wrong with them: then nothing has changed
+                self._changing = True
+            raise
         self._changing = True
-        decision = self.agent.decide(self._rows_of([offer])[0])
+        if number > self._remembered.window:
+            for late in self._remembered.leaving(number):  # without a reward: the agent does not learn of it
+                self._close(late, EXPIRED, None, when)
         self._take_in(decision, offer, event_id, when)
         return decision
 
@@ -279,22 +319,31 @@ class Ledger:
         batch = self.agent.decide_many(self._rows_of(offers))
         made = list(batch)
         for place, (decision, offer, event_id) in enumerate(zip(made, offers, ids, strict=True)):
-            decision.batch = place, len(made)
-            self._take_in(decision, offer, event_id, when)
+            self._take_in(decision, offer, event_id, when, (place, len(made)))
         return made
 
-    def _take_in(self, decision: Decision, offer: Offer, event_id: str, when: int) -> None:
+    def _take_in(
+        self,
+        decision: Decision,
+        offer: Offer,
+        event_id: str,
+        when: int,
+        batch: tuple[int, int] | None = None,
+    ) -> None:
         """Make a record of what the agent decided."""
-        if decision.probability is None:
+        if not decision._bits & KNOWN:
             raise ValueError(f"policy must give its probabilities, got {self.agent.policy!r}")
         decision.event_id = event_id
-        decision.subject, decision.said = offer.subject, offer.said
-        decision.arms = offer.arms
-        if offer.named is not None:
-            decision.named, decision._explained = offer.named, self._why
-        decision.offered = None if offer.features is None else offer.features.copy()
         decision.time = when
-        decision.version = f"{self._version}/{self._learned}"
+        decision._arms = offer.arms
+        decision._version, decision._learnt = self._version, self._learned
+        decision.status, decision.batch = OPEN, batch
+        decision.subject = offer.subject
+        decision.said = offer.said
+        decision._offered = None if offer.features is None else offer.features.copy()
+        decision.named = offer.named
+        if offer.named is not None:
+            decision._explained = self._why
         self._enter(decision)
         self._history.made(decision)
 
@@ -322,10 +371,10 @@ class Ledger:
         self._history.made(decision, ADOPTED)
 
     def _enter(self, decision: Decision) -> None:
-        self._decisions += 1
-        self._sequence += 1
-        self._time = max(self._time, decision.time)
-        decision.ordinal, decision.sequence = self._decisions, self._sequence
+        self._decisions = decision.ordinal = self._decisions + 1
+        self._sequence = decision.sequence = self._sequence + 1
+        if decision.time > self._time:
+            self._time = decision.time
         self._remembered.add(decision)
         if self.beside is not None:
             self.beside.take(decision)
@@ -352,21 +401,15 @@ class Ledger:
         self._history.changed(self._sequence, when, change)
 
     def _learn(self, event_id: str, decision: Decision | None, reward: float, when: int) -> Receipt:
-        status, counts, words = UNKNOWN, None, "is of no decision"
-        if decision is not None and decision.status == OPEN:
+        if decision is None:
+            return Receipt(event_id, UNKNOWN, None, reward)
+        if decision.status == OPEN:
             self._close(decision, LEARNED, reward, when)
-            status, counts, words = LEARNT, reward, f"learned {reward:g}"
-        elif decision is not None:
-            counts = decision.reward
-            had = "without a reward" if counts is None else f"{counts:g}"
-            if decision.status == EXPIRED:
-                with_it = had if counts is None else f"with reward {had}"
-                status, words = LATE, f"had expired {with_it}; {reward:g} was not taken in"
-            elif counts == reward:
-                status, words = AGAIN, f"had learned {had} before"
-            else:
-                status, words = CONFLICT, f"had learned {had}; {reward:g} was not taken in"
-        return Receipt(event_id, status, counts, f"event_id {event_id!r} {words}")
+            return _new(Receipt, (event_id, LEARNT, reward, reward))
+        counts = decision.reward
+        if decision.status == EXPIRED:
+            return Receipt(event_id, LATE, counts, reward)
+        return Receipt(event_id, AGAIN if counts == reward else CONFLICT, counts, reward)
 
     def _close(self, decision: Decision, status: str, reward: float | None, when: int) -> None:
         self._changing = True
@@ -377,10 +420,10 @@ class Ledger:
                 decision.features = self.design.encode(named.chosen_of(decision.named, decision.place))[0]
             self.agent.learn(decision, reward)
             self._learned += 1
-        self._sequence += 1
-        self._time = max(self._time, when)
-        decision.status, decision.reward = status, reward
-        decision.reward_sequence, decision.reward_time = self._sequence, when
+        self._sequence = decision.reward_sequence = self._sequence + 1
+        if when > self._time:
+            self._time = when
+        decision.status, decision.reward, decision.reward_time = status, reward, when
         self._remembered.close(decision)
         if self.beside is not None:
             self.beside.take(decision)

@@ -23,9 +23,9 @@ from solid_bandits.live.events import (
     Event,
 )
 from solid_bandits.live.history import History
-from solid_bandits.live.remembered import size_of
 from solid_bandits.live.snapshots import ids_in, opened, packed, sealed, unpacked
 from solid_bandits.live.store import ModelRow, Snapshot, Store, StoreError
+from solid_bandits.live.weighed import Weighed, size_of
 from solid_bandits.policies.contract import Policy
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def loaded(source: Source, snapshot: Snapshot | None) -> "Bandit":
     """A bandit as a snapshot has it, a StoreError where that cannot be used; None is one before its first event."""
     if snapshot is None:
         bandit = source.new()
+        bandit._remembered = Weighed(bandit._remembered, {})
         if source.beside is not None:
             bandit.beside = source.beside(None, 0)
         return bandit
@@ -113,7 +114,7 @@ def loaded(source: Source, snapshot: Snapshot | None) -> "Bandit":
         content = opened(snapshot.content)
         decisions, left = _decisions_of(content["bandit"], source)
         bandit = unpacked(content["bandit"], decisions, source.policy)
-        bandit._remembered.note_left(left)
+        bandit._remembered = Weighed(bandit._remembered, left)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise StoreError(f"{source.name}, snapshot {snapshot.sequence}: {error}") from None
     bandit._snapshot = snapshot.sequence, snapshot.time
@@ -168,6 +169,12 @@ def _begun(source: Source) -> "Bandit":
             until = snapshot.sequence - 1
 
 
+def weighed_of(bandit: "Bandit") -> Weighed:
+    """What a bandit that was read from its log remembers."""
+    assert isinstance(bandit._remembered, Weighed)
+    return bandit._remembered
+
+
 def take(bandit: "Bandit", group: Sequence[Event], source: Source) -> None:
     """Take in an event of the log, or a batch of decisions; a ReplayDiverged where what follows from the log is not
     what it says.
@@ -183,7 +190,7 @@ def take(bandit: "Bandit", group: Sequence[Event], source: Source) -> None:
         bandit._history = history
     if words is not None:
         raise _diverged(source, group[0], words)
-    if source.memory is not None and bandit._remembered.shed(source.memory()):
+    if source.memory is not None and weighed_of(bandit).shed(source.memory()):
         bandit._forgetful = True
 
 

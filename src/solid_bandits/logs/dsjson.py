@@ -29,7 +29,14 @@ CONTEXT, OWN = "context", "features"
 """The namespaces of named values, of the context and of an arm."""
 SHARED, ACTION, IDENTITY = "FromUrl", "j", "i"
 """Namespaces of Azure Personalizer: what its callers said of the context and of an action, and what it adds itself."""
-KEPT = {"sequence": int, "explored": bool, "defaulted": bool, "reward_sequence": int, "policy": str}
+KEPT = {
+    "sequence": int,
+    "batch": int,
+    "explored": bool,
+    "defaulted": bool,
+    "reward_sequence": int,
+    "policy": str,
+}
 KEPT |= dict.fromkeys(SAID, str)
 """Fields that dsjson has no place for, with their types."""
 

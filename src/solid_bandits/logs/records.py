@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from solid_bandits._internal import checks
-from solid_bandits.core.decision import EXPIRED, LEARNED, OPEN, SAID, Decision
+from solid_bandits.core.decision import EXPIRED, LEARNED, OPEN, SAID, Arm, Decision
 from solid_bandits.core.ids_and_times import FIRST_TIME, LAST_TIME, NAME, is_name
 from solid_bandits.core.setting import LARGEST_REWARD, check_features
 from solid_bandits.features.design import Design
@@ -22,19 +22,21 @@ def as_table(decisions: Sequence[Decision]) -> pl.DataFrame:
     probabilities: list[Any] = [one.probabilities for one in decisions]
     named: list[Any] = [one.named for one in decisions]
     counts = np.array([len(one) for one in probabilities])
-    shares = lists_of(counts, np.concatenate(probabilities))
-    chosen = pl.Series([one.probability for one in decisions], dtype=pl.Float64).fill_nan(None)
+    flat, places = np.concatenate(probabilities), np.array([one.place for one in decisions])
+    shares, arms = lists_of(counts, flat), _arms_of(decisions)
+    chosen = pl.Series(flat[np.cumsum(counts) - counts + places]).fill_nan(None)
     columns: dict[str, Any] = dict.fromkeys(COLUMNS) | {
         "event_id": [one.event_id for one in decisions],
         "sequence": [one.sequence for one in decisions],
+        "batch": [None if one.batch is None else one.sequence - one.batch[0] for one in decisions],
         "time": pl.Series([one.time for one in decisions], dtype=pl.Int64).cast(TIME),
-        "arms": lists_of(counts, [str(arm) for one in decisions for arm in one.arms or ()]),
+        "arms": arms,
         "context": [None if one is None else as_text(one.context) for one in named],
         "arm_features": [
             None if one is None or one.own is None else [as_text(own) for own in one.own] for one in named
         ],
         "probabilities": shares,
-        "arm": [str(one.arm) for one in decisions],
+        "arm": arms.list.get(pl.Series(places)),
         "probability": chosen,
         "explored": [one.explored for one in decisions],
         "reward": [one.reward for one in decisions],
@@ -43,7 +45,7 @@ def as_table(decisions: Sequence[Decision]) -> pl.DataFrame:
         "reward_time": pl.Series([one.reward_time for one in decisions], dtype=pl.Int64).cast(TIME),
         "model_version": [one.version for one in decisions],
     }
-    offered: list[Any] = [one.offered for one in decisions]
+    offered: list[Any] = [one._offered for one in decisions]
     if not any(one is None for one in offered):
         columns["features"] = lists_of(counts, np.concatenate(offered))
     columns |= {name: [one.said.get(name) for one in decisions] for name in SAID}
@@ -54,6 +56,19 @@ def as_table(decisions: Sequence[Decision]) -> pl.DataFrame:
     return table
 
 
+def _arms_of(decisions: Sequence[Decision]) -> pl.Series:
+    """The names of the arms on offer, as text; decisions one after the other may share theirs."""
+    own: list[Sequence[Arm]] = []
+    index = []
+    for one in decisions:
+        names = one.arms or ()
+        if not own or names is not own[-1]:
+            own.append(names)
+        index.append(len(own) - 1)
+    lists = lists_of(np.array([len(names) for names in own]), [str(arm) for names in own for arm in names])
+    return lists.gather(index)
+
+
 class Step(NamedTuple):
     """A decision, or the outcome that arrives for it."""
 
@@ -62,6 +77,8 @@ class Step(NamedTuple):
     """`open` for the decision itself."""
     reward: float | None = None
     time: int = 0
+    batch: int | None = None
+    """What decisions that were made together have in common."""
 
 
 def steps_of(log: pl.DataFrame, dim: int, design: Design | None = None) -> list[Step]:
@@ -95,7 +112,7 @@ def steps_of(log: pl.DataFrame, dim: int, design: Design | None = None) -> list[
         # Of two events at the same time the decision comes first, and each outcome right after its own.
         made = values["sequence"] if exact else (values["time"] or 0, values["sequence"] or place)
         known = values["reward"] is not None
-        found.append(((made, 0) if exact else (made, place, 0), Step(decision, OPEN)))
+        found.append(((made, 0) if exact else (made, place, 0), Step(decision, OPEN, batch=values["batch"])))
         if known or values["reward_time"] is not None or values["probabilities"] is None:
             later = (values["reward_sequence"] or made) if exact else made
             status = LEARNED if known and not values["defaulted"] else EXPIRED

@@ -9,13 +9,14 @@ the rows before t, the variance of the doubly robust term of row t is estimated 
 and ψ = Σ D_t / σ_t / Σ 1 / σ_t has the standard error √T / Σ 1 / σ_t.
 
 To ask g_t about earlier rows, a new agent made as the logger was is led through the log; its probabilities must be the
-logged ones, which also checks the log. σ is estimated anew whenever the log has grown by a twentieth, on at most
-`KEPT` earlier rows, evenly spread: functions of the past, as the theorem asks.
+logged ones, which also checks the log. Decisions that were made together are replayed together: g_t is the same for all
+of a batch, and so is the σ that it begins with. σ is estimated anew whenever the log has grown by a twentieth, on at
+most `KEPT` earlier rows, evenly spread: functions of the past, as the theorem asks.
 """
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -138,25 +139,46 @@ def _inverse_sigmas(steps: Sequence[Step], counted: Mapping[str, Counted], agent
     past = Past(agent.dim)
     inverse = np.zeros(len(counted))
     count, due, current = 0, FIRST, 0.0
-    for step in steps:
-        row = step.decision
-        if step.status != OPEN:
-            if step.reward is not None:
-                agent.learn(row, step.reward)
+    for group in _together(steps):
+        if group[0].status != OPEN:
+            if group[0].reward is not None:
+                agent.learn(group[0].decision, group[0].reward)
             continue
-        own = counted.get(row.event_id)
-        if own is not None and count >= due:
+        rows = [step.decision for step in group]
+        own = [counted.get(row.event_id) for row in rows]
+        if count >= due and any(one is not None for one in own):
             variance = past.variance(agent)
             current = 1 / math.sqrt(variance) if variance > 0 else current
             due = math.ceil(max(count + 1, GROWTH * count))
-        decision = agent.decide(row.offered)
-        row.number = decision.number
-        _check_same(row, decision)
-        if own is not None:
-            inverse[own.place] = current
-            past.add(row, own)
-            count += 1
+        for row, decision, one in zip(rows, _decided_again(rows, agent), own, strict=True):
+            row.number = decision.number
+            _check_same(row, decision)
+            if one is not None:
+                inverse[one.place] = current
+                past.add(row, one)
+                count += 1
     return inverse
+
+
+def _together(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """Outcomes and decisions one by one, and decisions that were made together as one list."""
+    group: list[Step] = []
+    for step in steps:
+        joins = step.status == OPEN and step.batch is not None and step.batch == (group and group[0].batch)
+        if group and not joins:
+            yield group
+            group = []
+        group.append(step)
+    if group:
+        yield group
+
+
+def _decided_again(rows: Sequence[Decision], agent: Agent) -> Iterable[Decision]:
+    """Decisions as the log says that they were made: one, or a batch under the same evidence."""
+    if len(rows) == 1:
+        return [agent.decide(rows[0].offered)]
+    offers = [row.offered for row in rows if row.offered is not None]
+    return agent.decide_many(offers)
 
 
 def _check_same(row: Decision, decision: Decision) -> None:

@@ -14,7 +14,7 @@ from solid_bandits.live import events
 from solid_bandits.live.bandit import Bandit
 from solid_bandits.live.events import DECIDED
 from solid_bandits.live.ledger import ConflictError
-from solid_bandits.live.recovery import Source, caught_up
+from solid_bandits.live.recovery import Source, caught_up, weighed_of
 from solid_bandits.live.store import ModelRow, Store
 from solid_bandits.live.stored import StoredHistory
 from solid_bandits.policies.naming import find
@@ -128,7 +128,7 @@ class Model:
 
     def _check_left(self, asked: Sequence[DecisionAsked]) -> None:
         """Calls that are repeated have as many arms as before, so their decisions may be read from the log together."""
-        sizes = self.bandit._remembered.size_if_left
+        sizes = weighed_of(self.bandit).size_if_left
         counts = {
             one.event_id: len(one.features) if one.available is None else sum(one.available)
             for one in asked
@@ -148,17 +148,26 @@ class Model:
         for some in self._parts([one.event_id for one in given]):
             rewards = [(one.event_id, one.reward) for one in given[len(receipts) : len(receipts) + len(some)]]
             found = self.bandit.learn_many(rewards, now / 1e6, strict=False)
-            receipts += [RewardReceipt.model_construct(counted=one.counted, **one._asdict()) for one in found]
+            receipts += [
+                RewardReceipt.model_construct(
+                    counted=one.counted,
+                    event_id=one.event_id,
+                    status=one.status,
+                    reward=one.reward,
+                    message=one.message,
+                )
+                for one in found
+            ]
         return receipts
 
     def _parts(self, event_ids: Sequence[str]) -> Iterator[Sequence[str]]:
         """Parts of ids whose decisions fit into memory, should they be read from the log again."""
         start = size = 0
         for place, event_id in enumerate(event_ids):
-            size += self.bandit._remembered.size_if_left(event_id)
+            size += weighed_of(self.bandit).size_if_left(event_id)
             if size > WHOLE_BYTES and place > start:
                 yield event_ids[start:place]
-                start, size = place, self.bandit._remembered.size_if_left(event_id)
+                start, size = place, weighed_of(self.bandit).size_if_left(event_id)
         yield event_ids[start:]
 
     def begin_to_wait(self, now: int, shift: int) -> None:
@@ -216,7 +225,7 @@ class Model:
 
     def shed(self, most: int) -> None:
         """Leave the oldest decisions to the log, beyond so many bytes; called when all of them are in it."""
-        if self.bandit._remembered.shed(most):
+        if weighed_of(self.bandit).shed(most):
             self.bandit._forgetful = True
 
     def facts(self, now: int) -> Plain:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from solid_bandits.live.arguments import now
+from solid_bandits.live.recovery import weighed_of
 from solid_bandits.live.store import DuplicateError, KeyRow, ModelRow, Nodes, Store, StoreError
 from solid_bandits.policies.naming import find
 from solid_bandits.service import keys
@@ -147,7 +148,7 @@ class Service:
             yield "failed_model", {"model": failure.name}, max(failure.until - time.monotonic(), 0.0)
         yield "waiting_calls", {}, writer.waiting
         yield "calls_memory_bytes", {}, self.admission.memory_in_all
-        yield "decisions_memory_bytes", {}, sum(one.bandit._remembered.bytes for one in models)
+        yield "decisions_memory_bytes", {}, sum(weighed_of(one.bandit).bytes for one in models)
         yield "open_decisions", {}, sum(one.bandit.waiting for one in models)
         yield "windows", {}, self.windows
         yield "reports_waiting", {}, self.reports.waiting
