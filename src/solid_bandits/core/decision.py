@@ -104,7 +104,7 @@ class Decision:
     named: Any
     """The values that the caller named, where features follow from them: `sb.Bandit(context=...)`."""
     expected: Floats | None
-    """Expected rewards of the arms on offer when the reward came, before it was learnt, where somebody asks for them."""
+    """Expected rewards of the arms on offer just before the reward was learnt, where somebody asks for them."""
     _explained: Any
     """What explains it: a function of the decision."""
     batch: tuple[int, int] | None
