@@ -44,11 +44,11 @@ COLUMNS: dict[str, Any] = {
 
 `sequence` and `reward_sequence` count all decisions and rewards of a bandit together: its state is the result of this
 order. `batch` is the `sequence` of the first of the decisions that were made together, under the same evidence; it is
-null where one was made alone. `arms` are the arms on offer, with `features`, one row for each, or with named values from
-the caller: the shared `context` and the arms' own `arm_features`, each a JSON object of names and values.
+null where one was made alone. `arms` are the arms on offer, with `features`, one row for each, or with named values
+from the caller: the shared `context` and the arms' own `arm_features`, each a JSON object of names and values.
 `probabilities` belong to the arms. A `reward` is null if none has come; with a `reward_time` it never will, as the
-decision expired. `defaulted` rewards belong to decisions that expired with one. Any column but `arm` may be null where it
-is unknown.
+decision expired. `defaulted` rewards belong to decisions that expired with one. Any column but `arm` may be null
+where it is unknown.
 """
 
 SIMULATED: dict[str, Any] = {"run": pl.Int64, "predicted": pl.Float64, "means": pl.List(pl.Float64)}
