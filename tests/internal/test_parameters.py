@@ -78,3 +78,9 @@ def test_a_least_without_a_most_is_held(least, refused):
     Constraint(least=least).check("cap", 1.0)
     with pytest.raises(ArgumentError, match=rf"cap must be .*{least}.*, got {refused}"):
         Constraint(least=least).check("cap", refused)
+
+
+def test_a_bound_other_than_zero_is_held_without_a_most():
+    Constraint(above=1).check("factor", 1.5)
+    with pytest.raises(ArgumentError, match=r"factor must be > 1, got 1"):
+        Constraint(above=1).check("factor", 1)

@@ -52,8 +52,8 @@ class Constraint:
         elif self.above == 0:
             checks.positive(name, value)
         else:
-            if self.least:
-                checks.number(name, value, least=self.least)
+            if self.above or self.least:
+                checks.number(name, value, above=self.above, least=self.least)
             checks.not_negative(name, value)
 
     @property
