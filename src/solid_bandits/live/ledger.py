@@ -433,11 +433,9 @@ class Ledger:
 
 def check_same(offer: Offer, arms: Sequence[Arm] | None) -> None:
     """Raise a ConflictError unless the arms are those that the id was used for; a log has text alone."""
-    if (
-        arms is not offer.arms
-        and not offer.every
-        and [str(arm) for arm in arms or ()] != [str(arm) for arm in offer.arms]
-    ):
+    if arms is offer.arms or offer.every:
+        return
+    if [str(arm) for arm in arms or ()] != [str(arm) for arm in offer.arms]:
         raise ConflictError(
             f"event_id {offer.event_id!r} was decided among other arms, {short(tuple(arms or ()))}, got "
             f"{short(offer.arms)}"
