@@ -98,7 +98,7 @@ class LinGame(Rule):
     """Play the game whose value the lower bound is: AdaHedge over arms against the closest alternative.
 
     In each round the learner of the answer that is best by the estimate gives ω, the closest alternative θ' to θ-hat
-    under ω responds, the learner gains ((|φᵀ(θ-hat - θ')| + √c_n(φ))² / 2σ²) for each arm, optimistic by
+    under ω responds, the learner gains `(|φᵀ(θ-hat - θ')| + √c_n(φ))² / 2σ²` for each arm, optimistic by
     c_n(φ) = 2σ² log(n) ‖φ‖²_{V^-1}, and the arm is pulled that is furthest behind the sum of all ω. The paper's proof
     has a larger c_n with a bound on ‖θ‖; the log is the usual choice in experiments. With several contexts there is a
     learner for each context and best arm in it, and the response is to the allocations of all contexts, weighed by how
