@@ -7,6 +7,9 @@ import pytest
 
 import solid_bandits as sb
 from agents import DECISION, make_agent, play
+from solid_bandits.core.agent_kernels import REFUSED, UNCHECKED
+from solid_bandits.core.offer import ALL
+from solid_bandits.policies.growth import with_column
 from solid_bandits.policies.state import state_to_plain
 
 MOST = {
@@ -215,3 +218,44 @@ def test_what_is_given_need_not_stay():
     with pytest.raises(IndexError, match="from 0 to 3, got 4"):
         batch[4]
     assert batch[-1].place == batch[3].place
+
+
+def test_a_batch_that_is_not_of_this_agent_is_refused():
+    """Block numbers are looked at as for a single decision, and rows that were put in another's place."""
+    batch = sb.Agent(sb.Greedy(), dim=3, noise_std=1.0).decide_many(np.full((2, 3, 3), 133.25))
+    agent = sb.Agent(sb.Greedy(), dim=3, noise_std=1.0, blocks=2)
+    before = state_to_plain(agent._compiled.state)
+    with pytest.raises(ValueError, match=r"must begin with a block number from 0 to 1, got 133"):
+        agent.learn_many(batch, [1.0, 0.0])
+    batch.features = np.zeros((1, 3))
+    with pytest.raises(ValueError, match="must be of an agent with dim 3"):
+        agent.learn_many(batch, [1.0, 0.0])
+    assert state_to_plain(agent._compiled.state) == before
+
+
+@pytest.mark.parametrize(
+    "policy", [sb.Greedy(), sb.LinUCB(), sb.RandUCB(), sb.LinTS()], ids=lambda one: one.name
+)
+def test_a_batch_of_an_agent_that_has_grown_while_evidence_fades(policy):
+    """The agent whose evidence rests within a batch grows, too: equal offers have equal probabilities."""
+    agent = sb.Agent(policy, dim=2, half_life=20.0, grows=True, seed=0, probabilities=True)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        agent.learn(agent.decide(rng.normal(size=(2, 2))), rng.normal())
+    agent.change(with_column, count=40)
+    for _ in range(30):
+        agent.learn(agent.decide(rng.normal(size=(2, 42))), rng.normal())
+    offer = rng.normal(size=(2, 42))
+    expected = copy.deepcopy(agent).decide(offer).probabilities
+    if isinstance(policy, sb.LinTS):  # two arms: in closed form
+        expected = agent.probabilities(offer)
+    for shares in agent.decide_many(np.stack([offer] * 4)).probabilities:
+        np.testing.assert_allclose(shares, expected, atol=1e-12)
+
+
+def test_room_of_a_decision_that_was_made_before_the_agent_grew_is_refused_by_compiled_code():
+    agent = sb.Agent(sb.Greedy(), dim=2, noise_std=1.0, grows=True)
+    short = np.empty(4)
+    agent.change(with_column, count=50)
+    found = agent._decide(agent._kind, agent._address, UNCHECKED, np.ones((2, 52)), ALL, short)
+    assert found == (0, REFUSED)

@@ -1,6 +1,7 @@
 """Decisions with ids: what a bandit answers, remembers, logs and refuses."""
 
 import gc
+import sys
 import threading
 import weakref
 from datetime import UTC, datetime, timedelta, timezone
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import solid_bandits as sb
 from bandits import ARMS, NAMES, carried, make, played, same_log
+from solid_bandits._internal import extras
 from solid_bandits.live import stored
 from solid_bandits.live.sqlite import SqliteStore
 from solid_bandits.live.store import FullError
@@ -191,6 +193,17 @@ def test_a_persons_decisions_are_deleted():
     assert bandit.delete(subject="anna") == 0
     assert bandit.log()["event_id"].to_list() == ["e0", "e2", "e4", "e6"]
     assert bandit.recall("e7") is None
+
+
+def test_open_decisions_are_deleted_where_nothing_is_a_table(monkeypatch):
+    """Without polars there are no tables."""
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.setattr(extras, "present", lambda module: False)
+    bandit = make()
+    bandit.decide(np.eye(2), event_id="a")
+    assert bandit.delete(event_id="a") == 1
+    assert bandit.open_ids() == []
+    assert bandit.delete(event_id="a") == 0
 
 
 def test_a_persons_decisions_are_deleted_after_loading(tmp_path):

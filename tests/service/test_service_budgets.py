@@ -56,6 +56,13 @@ def test_models_and_keys_have_turns():
     assert second == [Call(2, "few", 0)]
     turns.put_back(third[1:])
     assert [*third[:1], *turns.take(1_000)] == many[3:]
+    for number in range(40):
+        turns.put(Call(1, "many", number))
+    turns.put(Call(1, "few", 1))
+    group = turns.take(8)
+    turns.put_back(group[1:])  # as the writer does where a call took the time of a group
+    assert turns.take(1) == [Call(1, "few", 1)]
+    turns.take(1_000)
     turns.put(None)
     assert turns.take(4) == []
 

@@ -304,10 +304,15 @@ class Agent(AtWork):
                 self._take(decision, outcome)
 
     def _learn_batch(self, batch: Batch, rewards: Any) -> None:
-        if self._takes_context or batch.features.shape[1] != self._dim:
+        features: Any = batch.features
+        if type(features) is not ndarray or not is_ready(features):
+            features = check_features("decisions.features", features, "decisions", "dim")
+        if self._takes_context or features.shape != (len(batch), self._dim):
             raise ValueError(
-                f"decisions must be of an agent with dim {self._dim}, got features of {batch.features.shape[1]}"
+                f"decisions must be of an agent with dim {self._dim}, got features of {features.shape[-1]}"
             )
+        if self._setting.blocks:
+            check_blocks("decisions.features", features, self._setting.blocks)
         values = rewards
         if type(rewards) is not ndarray or rewards.dtype != FLOAT or rewards.shape != (len(batch),):
             given = _as_many_rewards(rewards, len(batch))
@@ -319,7 +324,7 @@ class Agent(AtWork):
         number = batch.number
         self._check_number(None if number is None else number + len(batch) - 1)
         with self._lock:
-            self._learn_all(batch.features, values, number)
+            self._learn_all(features, values, number)
 
     def _one_of_many(self, reward: Any, row: int, count: int) -> float:
         try:

@@ -114,7 +114,7 @@ def decide(
     """
     held: Any = parts_at(kind, address)  # type: ignore[call-arg]
     count = arms.shape[0]
-    if held.mask.shape[0] < count:
+    if held.mask.shape[0] < count or kept.shape[0] != count + held.dim:  # the agent may have grown meanwhile
         return 0, REFUSED
     out, chosen, mask = kept[:count], kept[count:], held.mask[:count]
     everything = available.shape[0] == 0

@@ -75,13 +75,13 @@ class AtWork:
         self.fades = isinstance(policy, RegressionPolicy) and policy.half_life is not None
         """Whether evidence fades, in which case decisions are numbered."""
         self._is_plain = DISABLE_JIT or isinstance(self._compiled, PlainAgent)
-        self._calm = _calm(self._compiled) if self.fades else self._compiled
-        """The same agent with the same arrays, but without fading evidence, for the further decisions of a batch."""
         self._many: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._hand_over()
 
     def _hand_over(self) -> None:
+        self._calm = _calm(self._compiled) if self.fades else self._compiled
+        """The same agent with the same arrays, but without fading evidence, for the further decisions of a batch."""
         self._kind: Any = None
         if self._is_plain:  # nothing to hand over or to compile
             self._address: Any = None
@@ -162,6 +162,7 @@ class AtWork:
             Returns probabilities, features and indices of the arms, the decisions' bits, and the number of the first
             decision.
         """
+        self._check_width(rows.shape[1])
         offers, counts = len(starts) - 1, np.diff(starts)
         shares, chosen = np.empty(len(rows)), np.empty((offers, self._dim))
         places, said = np.zeros(offers, dtype=np.int64), np.zeros(offers, dtype=np.int64)
@@ -238,6 +239,7 @@ class AtWork:
 
     def _learn_all(self, features: Floats, rewards: Floats, number: int | None) -> None:
         """Learn many checked rewards of decisions counted from a number; the caller must hold the lock."""
+        self._check_width(features.shape[1])
         age = self._made() - number if self.fades and number is not None else 0
         younger = int(self.fades and number is not None)
         if self._is_plain:
@@ -248,6 +250,7 @@ class AtWork:
 
     def _drawn(self, place: int, arms: Floats, mask: Bools) -> Decision:
         """Let the policy act; the caller must hold the lock."""
+        self._check_width(arms.shape[1])
         count = arms.shape[0]
         if not self._is_plain and count > self._most:
             self._hold(2 * count)
@@ -297,7 +300,13 @@ class AtWork:
     def _take(self, decision: Decision, outcome: tuple[int, int, Floats, float]) -> None:
         age = self._made() - decision.number if self.fades and decision.number is not None else 0
         context, arm, features, reward = outcome
+        self._check_width(features.shape[0])
         self._learn(self._kind, self._address, context, arm, features, 0, reward, age)
+
+    def _check_width(self, width: int) -> None:
+        """Raise an error if the agent grew between the check of an argument and now; the caller must hold the lock."""
+        if width != self._dim:
+            raise ValueError(f"features must be of an agent with dim {self._dim}, got {width} of them")
 
     def _check_number(self, number: int | None) -> None:
         if self.fades and number is not None:

@@ -116,6 +116,7 @@ class MemoryHistory(History):
         if self._recent:  # `select` has made a table of them, where there are tables
             gone = set(event_ids)
             self._recent = [one for one in self._recent if one.event_id not in gone]
+        if self._recent or not self._tables:
             return
         import polars as pl
 

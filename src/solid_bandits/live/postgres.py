@@ -98,6 +98,7 @@ SELECT what FROM (
 WHERE age(xmin) > 0 ORDER BY age(xmin) DESC LIMIT 1
 """
 """Whose snapshot is older than the last transaction: what it may see, VACUUM leaves."""
+VACUUMING = "the tables are being vacuumed"
 AGAIN = 5.0
 """Seconds between two attempts to clean the tables."""
 PREPARING = 0x5B00
@@ -230,12 +231,11 @@ class PostgresStore(SqlStore):
                     self._write(connection, model, fence, events)
                     keep(_executing(connection), model, snapshot, bool(erased))
         if erased:
-            self.erasing = "the tables are being vacuumed"
             with self._lock:
+                self.erasing, self._dirty = VACUUMING, True
                 if self._cleaner is None:
                     self._cleaner = threading.Thread(target=self._clean, name="vacuum", daemon=True)
                     self._cleaner.start()
-                self._dirty = True
 
     def _clean(self) -> None:
         """Vacuum in a separate thread until nothing erased is left in tables, which may take long."""

@@ -63,10 +63,14 @@ class Turns(Generic[C]):
         self._count += 1
 
     def put_back(self, calls: Sequence[C]) -> None:
-        """Put back calls that were taken, before the others of their keys."""
+        """Put back calls that were taken, before the others of their keys, whose turns come as they would have."""
         with self._changed:
             for call in reversed(calls):
                 self._add(call, first=True)
+            for model in {call.model for call in calls}:
+                keys = self._waiting[model]
+                order = dict.fromkeys(call.key for call in calls if call.model == model)
+                self._waiting[model] = {key: keys[key] for key in dict.fromkeys([*order, *keys])}
             self._changed.notify()
 
     def hold(self, model: int) -> None:
