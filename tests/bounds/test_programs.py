@@ -116,7 +116,7 @@ def test_infeasible_z_is_told_what_would_do():
     with pytest.raises(ValueError, match=r"z is .*; give z >= ") as caught:
         lower_bound_at(problem, 0.9 * pure.lower)
     assert float(str(caught.value).split(">=")[1]) == pytest.approx(pure.z_min, rel=1e-2)
-    with pytest.raises(ValueError, match="as can be resolved"):
+    with pytest.raises(ValueError, match="to be resolved"):
         lower_bound_at(problem, pure_exploration(problem, tol=1e-9).z_min, exploration=pure)
     near = lower_bound_at(problem, 1.0001 * pure.upper)
     assert near.lower <= near.upper

@@ -279,7 +279,7 @@ class Decision:
         """Of the chosen arm; None where `probabilities` are not known."""
         if self._kept is not None:
             return self._kept.item(self.place) if self._bits & KNOWN else None
-        return None if self.probabilities is None else self.probabilities[self.place].item()
+        return None if self.probabilities is None else float(self.probabilities[self.place])
 
     @property
     def why(self) -> Any:
