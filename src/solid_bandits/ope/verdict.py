@@ -151,7 +151,7 @@ def verdict(
     if len(named) < 2:
         raise ArgumentError("source", f"must have two arms or more, got {len(names)}")
     asked = {label: as_asked(one, reader.height, source) for label, one in named.items()}
-    parts = as_segments(segments, reader, source, context)
+    parts = as_segments(segments, reader, source)
     values = contrast(reader, asked, as_model(model, reader.height), ends, parts, ())
     leaders = {name: _leader(group) for name, group in values.items()}
     pairs = {(one, other) for one in leaders.values() for other in named if other != one}
