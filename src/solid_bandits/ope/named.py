@@ -73,6 +73,12 @@ def asked_words(
         raise ArgumentError(
             "policy", "must not mix columns of probabilities with policies that learn from the log"
         )
+    if without and not learners:
+        raise ArgumentError(
+            "without",
+            "must go with a policy that learns from the log, such as --policy greedy, got "
+            f"{', '.join(words) or 'none'}",
+        )
     reader = Reader(log, columns, context, missing_reward)
     if learners:
         if without:

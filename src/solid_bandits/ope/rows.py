@@ -76,6 +76,12 @@ class Rows(NamedTuple):
         return None if self.named is None else self.named[row][0]
 
 
+def no_features(rows: Rows, what: str) -> ArgumentError:
+    """Return the error for a log without features where they are needed to do something."""
+    hint = "; sb.logs.with_features(log) makes them of its named values" if rows.named is not None else ""
+    return ArgumentError("log", f"must have features to {what}{hint}")
+
+
 class Reader:
     """Reads a log, block by block, in the order of its decisions.
 
