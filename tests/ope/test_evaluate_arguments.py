@@ -85,7 +85,10 @@ THIRDS = [[0.2, 0.3, 0.5]] * ROWS
         ({"policy": np.full((ROWS, 2), 0.5)}, "policy must have 3 probabilities in row 0"),
         ({"policy": [5] * ROWS}, "policy must have 3 probabilities in row 0, one for each arm, got 5"),
         ({"policy": [["a"] * 3] * ROWS}, "policy must have 3 probabilities in row 0"),
-        ({"policy": lambda shown, names: "x"}, "policy must return numbers, got 'x'"),
+        (
+            {"policy": lambda shown, names: "x"},
+            r"policy must return a probability for each arm, or the place of one, such as names.index\(",
+        ),
         ({"missing_reward": 1e300}, "missing_reward must be .* got 1e"),
         ({"reward_range": (-1e308, 1e308)}, "reward_range must be two finite numbers of at most"),
         ({"log": pl.Series([1.0])}, "log must be a log, a table or a file"),

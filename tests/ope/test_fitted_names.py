@@ -85,6 +85,42 @@ def test_words_take_names_away(log, tmp_path):
             "must be among 'x', got 'y'",
         ),
         (
+            lambda log: ope.fitted(log, sb.Greedy(), features=sb.Features(context=["agee"], arms=ARMS)),
+            "features must be names of the log's context, got 'agee'; there are 'age', 'device'; did you mean 'age'",
+        ),
+        (
+            lambda log: ope.fitted(
+                log, sb.Greedy(), features=sb.Features(context=["age"], arm_features=["price"])
+            ),
+            "features must be names of the log's arm_features, got 'price'; there are none",
+        ),
+        (
+            lambda log: asked_words(log, ["uniform"], without=["age"]),
+            "without must go with a policy that learns from the log, .* got uniform",
+        ),
+        (
+            lambda log: ope.evaluate(log, lambda context, names: "x", ["ips"]),
+            r"such as names.index\('x'\), got 'x'",
+        ),
+        (
+            lambda log: ope.evaluate(
+                log, "uniform", ["cadr"], logger=sb.Bandit(arms=ARMS, context=["age", "device"])
+            ),
+            "logger must be a Bandit that decides from matrices .*: leave it out",
+        ),
+        (
+            lambda log: ope.choose(log, {"one": sb.Greedy(), "other": sb.LinTS()}),
+            r"log must have features .*sb.logs.with_features\(log\)",
+        ),
+        (
+            lambda log: ope.replay(log, sb.Bandit(arms=ARMS, context=["age", "device"])),
+            r"agent must be an Agent, .*sb.logs.with_features\(log\)",
+        ),
+        (
+            lambda log: ope.replay(log, sb.Agent(sb.LinTS(), dim=6)),
+            r"log must have features to replay .*sb.logs.with_features\(log\)",
+        ),
+        (
             lambda log: asked_words(log, ["greedy"], without=["size"]),
             "must be a name that the log has, got 'size'; ",
         ),
@@ -105,3 +141,25 @@ def test_words_take_names_away(log, tmp_path):
 def test_what_cannot_be_is_refused_in_one_line(log, call, words):
     with pytest.raises(ValueError, match=words):
         call(log)
+
+
+def test_a_function_sees_the_context_by_its_names(log):
+    """Older than 40: x; what such a policy earns is 1, and the other way round -1."""
+
+    def by_age(context, names):
+        return names.index("x" if context["age"] > 40 else "y")
+
+    def turned(context, names):
+        return 1 - by_age(context, names)
+
+    found = ope.evaluate(log, {"by age": by_age, "turned": turned}, ["snips"])
+    assert found["by age"].value("snips") == pytest.approx(1, abs=0.02)
+    assert found["turned"].value("snips") == pytest.approx(-1, abs=0.02)
+
+
+def test_the_hint_is_true(log):
+    """What the errors advise works."""
+    both = sb.logs.with_features(log)
+    run = ope.replay(both, sb.Agent(sb.LinTS(), dim=8, noise_std=1.0))
+    assert len(run.rewards) > 100
+    assert ope.choose(both, {"one": sb.Greedy(), "other": sb.LinTS()}).decisions > 0

@@ -144,12 +144,15 @@ def evaluate(
 
 
 def segments_of(log: Path, reader: "Reader", names: list[str]) -> "pl.Series":
-    """Return one label per row by columns of the table in the file."""
+    """Return one label per row by the log's columns and named values, or else by columns of the file."""
     from solid_bandits._internal.checks import ArgumentError
-    from solid_bandits.ope.rows import read_table
-    from solid_bandits.ope.segments import by_columns
+    from solid_bandits.ope.rows import opened
+    from solid_bandits.ope.segments import by_columns, with_names
 
-    labels = by_columns(read_table(log), names)
+    known = with_names(reader.as_given())
+    if set(names) <= set(known.columns):
+        return by_columns(known, names)
+    labels = by_columns(with_names(opened(log)), names)
     if len(labels) != reader.height:
         raise ArgumentError(
             "segment",

@@ -8,9 +8,11 @@ the rows before it, and p_t = φ_tᵀθ,
 
 is a supermartingale for the true θ, whoever chose the arms, and one may stop where the smallest of it over all θ with
 θᵀx <= -ε has reached 1/δ. Its logarithm is concave in θ with the sign turned: Newton's method finds the largest
-likelihood of the alternatives. Where p_t < `LEAST`, the parabola that touches log there stands for log p_t; it is
-nowhere below, so that the largest likelihood is not taken for less than it is. For rewards 0 and 1 the spread is that
-of coins, √(p (1 - p)), which at a rate of 2% is about a quarter of the 1/2 that half the range stands for.
+likelihood of the alternatives. By the same argument it happens with probability at most δ that no θ at all is more than
+δ times as likely as the predictions: rewards are then not linear with means on [0, 1], and there is no answer. Where
+p_t < `LEAST`, the parabola that touches log there stands for log p_t; it is nowhere below, so that the largest
+likelihood is not taken for less than it is. For rewards 0 and 1 the spread is that of coins, √(p (1 - p)), which at a
+rate of 2% is about a quarter of the 1/2 that half the range stands for.
 """
 
 from collections.abc import Mapping
@@ -79,7 +81,7 @@ class Coins:
         self._features = features[first:]
         self.predicted = float((self._reward * np.log(later) + (1 - self._reward) * np.log1p(-later)).sum())
         start = np.asarray(np.linalg.lstsq(self._features, self._reward, rcond=None)[0], dtype=np.float64)
-        self.theta, self.most, self._ends = self._climb(start, None)
+        self.theta, self.most, self.ends = self._climb(start, None)
 
     def _at(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """The log-likelihood, its gradient, and its Hessian with the sign turned."""
@@ -112,7 +114,7 @@ class Coins:
 
     def test(self, means: Mapping[str, Floats], tolerance: float) -> tuple[str, float, float] | None:
         """The best of candidates with these mean features, the statistic and what learning costs; None without one."""
-        if len(means) < 2 or not self._ends:
+        if len(means) < 2 or not self.ends:
             return None
         best = max(means, key=lambda label: float(means[label] @ self.theta))
         _, _, hessian = self._at(self.theta)

@@ -28,7 +28,7 @@ from solid_bandits.core.agent import Agent
 from solid_bandits.ope.compare import listed
 from solid_bandits.ope.models import as_model
 from solid_bandits.ope.replay import least_share, tried
-from solid_bandits.ope.rows import Reader, Rows
+from solid_bandits.ope.rows import Reader, Rows, no_features
 from solid_bandits.ope.targets import Target, as_target, checked
 from solid_bandits.ope.terms import check_propensities
 from solid_bandits.policies.contract import DecisionPolicy
@@ -151,7 +151,7 @@ def choose(
     for rows in reader.blocks():
         check_propensities(rows)
         if rows.features is None:
-            raise ArgumentError("log", "must have features; logs.crossed makes them of a context")
+            raise no_features(rows, "let policies learn from it")
         q = learner.predict(rows)
         draws = rng.random(len(rows.reward))
         fixed = {label: _fixed(target, rows, q) for label, target in targets.items() if target is not None}

@@ -159,7 +159,7 @@ def compare(
     reader = log if isinstance(log, Reader) else Reader(log, columns, context, missing_reward)
     asked = {label: as_asked(one, reader.height, log) for label, one in named.items()}
     ends, cautions = range_of(reader, reward_range)
-    parts = as_segments(segments, reader, log, context)
+    parts = as_segments(segments, reader, log)
     found = contrast(reader, asked, as_model(model, reader.height), ends, parts)
     count = sum(len(one.values) + len(one.pairs) for one in found.values())
     one_level = 1 - (1 - level) / count

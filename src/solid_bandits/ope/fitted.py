@@ -2,7 +2,8 @@
 seen.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,11 +109,26 @@ def _by_names(
     """A bandit that has learnt from the named values of some rows."""
     if table["context"].null_count() and table["arm_features"].null_count():
         raise ArgumentError("log", "must have named values in every row to learn from them")
+    known = declared(named_rows(reader.table()))
     if features is None:
-        features = declared(named_rows(reader.table()))
+        features = known
+    _check_names(features.context, known.context, "context")
+    _check_names(features.arm_features, known.arm_features, "arm_features")
     bandit = Bandit(policy, features=features, seed=seed, window=table.height, log=False, **given)
     bandit.warm_start(table)
     return bandit
+
+
+def _check_names(names: Iterable[str], known: Collection[str], what: str) -> None:
+    """Raise an error unless a log has these names: one that it lacks would be taken for always missing."""
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            listed = ", ".join(map(repr, known)) or "none"
+            raise ArgumentError(
+                "features", f"must be names of the log's {what}, got {name!r}; there are {listed}{hint}"
+            )
 
 
 def _by_numbers(

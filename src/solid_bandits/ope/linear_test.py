@@ -21,7 +21,9 @@ Where σ is not known there are two other tests of the same kind, the likelihood
 made row by row over the largest likelihood that the alternatives can have (universal inference: Wasserman, Ramdas and
 Balakrishnan 2020). For the true model that is no more than a supermartingale of mean at most 1:
 
-- rewards within a range: the likelihood of coins with probability φᵀθ (`bounded_test`), which needs no σ;
+- rewards within a range: the likelihood of coins with probability φᵀθ (`bounded_test`), which needs no σ.
+  Where no θ at all is likely enough, or none with means in the range (`leaves_range`), the model is refuted, so that
+  there is no answer;
 - else Gaussian noise with one σ: prediction by the normal-inverse-gamma posterior of the first k rows, in closed form,
   and with RSS the sum of squares of the m later rows around their fit, RSS_0 the least one under the alternative,
 
@@ -34,6 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solid_bandits._internal import wording
 from solid_bandits._internal.types import Floats
 from solid_bandits.ope.bounded import unit
 from solid_bandits.ope.bounded_test import Coins
@@ -47,11 +50,20 @@ FIRST = 8
 CONDITION = 1e-3
 """The share of the largest eigenvalue of V_k that its smallest must have."""
 
+NAMED = "the log has named values of a context, and no features of arms: verdict(sb.logs.with_features(log)) has them"
+BARE = "the log has no features"
+FEW = "too few rows, or they leave directions of the features out"
+BROKEN = (
+    "rewards in {} cannot be linear in these features: add a constant column if there is none, or use others"
+)
+NONE = "there are fewer than two to choose from, or no largest likelihood was found"
+
 
 class LinearTest(NamedTuple):
     """The test of a group of rows."""
 
     best: str
+    """The label of who is best if rewards are linear."""
     statistic: float
     """How much less likely than the best fit the rewards are under the closest alternative, in units of log-likelihood:
     where σ is told the least of c + (θ~ᵀx + ε)² / xᵀW⁻¹x over the rivals, divided by 2σ²."""
@@ -89,8 +101,8 @@ def linear_test(
     ends: Ends | None,
     delta: float,
     tolerance: float,
-) -> dict[str, LinearTest]:
-    """Test who is best in all rows and in each segment; nothing where rows have no features or too few directions.
+) -> dict[str, LinearTest | str]:
+    """Test who is best in all rows and in each segment; or say why there is no test.
 
     One θ holds for all groups, so that delta is for all of them together. With `noise_std` None rewards lie between
     `ends`; with both None noise is Gaussian.
@@ -100,7 +112,7 @@ def linear_test(
     groups = {name: _Group() for name in (EVERYONE, *(segments[0] if segments else ()))}
     for rows in reader.blocks():
         if rows.features is None:
-            return {}
+            return dict.fromkeys(groups, NAMED if rows.context is not None else BARE)
         every = np.arange(len(rows.reward))
         chosen.append(rows.features[every, rows.place])
         rewards.append(rows.reward)
@@ -109,10 +121,17 @@ def linear_test(
     features, reward = np.concatenate(chosen), np.concatenate(rewards)
     first = set_aside(features)
     if first is None:
-        return {}
+        return dict.fromkeys(groups, FEW)
+    found: dict[str, LinearTest | None]
     if noise_std is None and ends is not None:
         width = ends[1] - ends[0]
-        coins = Coins(features, unit(reward, ends), first)
+        shares = unit(reward, ends)
+        coins = Coins(features, shares, first)
+        # Without a θ that the coins do not refute, or within the range, nothing is to be said of one.
+        refuted = coins.ends and coins.most - coins.predicted <= math.log(delta)
+        if refuted or leaves_range(features, shares, first, delta):
+            said = f"[{wording.given(ends[0])}, {wording.given(ends[1])}]"
+            return dict.fromkeys(groups, BROKEN.format(said))
         found = {
             name: judged(coins.test(group.means(), tolerance / width), delta)
             for name, group in groups.items()
@@ -122,7 +141,32 @@ def linear_test(
             name: likelihood_ratio(features, reward, group.means(), noise_std, delta, tolerance)
             for name, group in groups.items()
         }
-    return {name: one for name, one in found.items() if one is not None}
+    return {name: NONE if one is None else one for name, one in found.items()}
+
+
+def leaves_range(features: Floats, reward: Floats, first: int, delta: float) -> bool:
+    """Whether means within [0, 1] that are linear in the features are refuted, at error probability delta.
+
+    Rewards on [0, 1] are sub-Gaussian with σ = 1/2. So with probability at least 1 - delta no row ever comes at which
+    the true θ has M_n(θ) >= 1/δ, that is (with c of the module's equation) outside of
+
+        |θ - θ~|²_W <= σ² (log(det V_n / det V_k) + 2 log(1/δ)) - c,
+
+    and if all θ of that ellipsoid give some chosen arm a mean outside of [0, 1], rewards are not linear.
+    """
+    early, late = features[:first], features[first:]
+    before, later = early.T @ early, late.T @ late
+    every = before + later
+    theta = np.linalg.solve(later, late.T @ reward[first:])
+    at_first = np.linalg.solve(before, early.T @ reward[:first])
+    at_last = np.linalg.solve(every, features.T @ reward)
+    growth = float(np.linalg.slogdet(every)[1] - np.linalg.slogdet(before)[1])
+    least = _square(theta - at_last, every) - _square(theta - at_first, before)
+    radius = math.sqrt(max(0.25 * (growth - 2 * math.log(delta)) - least, 0.0))
+    across = np.linalg.solve(later, features.T)
+    spread = radius * np.sqrt(np.maximum(np.einsum("nd,dn->n", features, across), 0.0))
+    mean = features @ theta
+    return bool(((mean - spread > 1) | (mean + spread < 0)).any())
 
 
 def _add(

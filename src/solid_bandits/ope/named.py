@@ -11,12 +11,10 @@ from solid_bandits.core.agent import Agent
 from solid_bandits.core.agent_file import BANDIT_FILE
 from solid_bandits.features.spec import Features
 from solid_bandits.live.bandit import Bandit
-from solid_bandits.live.tables import is_store, read_log
-from solid_bandits.logs.files import DSJSON
 from solid_bandits.logs.named import declared, named_rows
 from solid_bandits.ope.evaluate import Evaluation, evaluate
 from solid_bandits.ope.fitted import Learner, fit
-from solid_bandits.ope.rows import Reader, read_table
+from solid_bandits.ope.rows import Reader, opened
 from solid_bandits.ope.targets import Target, as_target, frozen
 from solid_bandits.policies.contract import DecisionPolicy
 from solid_bandits.policies.naming import by_name
@@ -55,7 +53,7 @@ def asked_words(
     """
     named = [word.removeprefix("column:") for word in words if files and word.startswith("column:")]
     if where or named:
-        log = _filtered(_opened(log), where)
+        log = _filtered(opened(log), where)
     targets: dict[str, Any] = {}
     learners: dict[str, Learner] = {}
     for word in dict.fromkeys(words):
@@ -74,6 +72,12 @@ def asked_words(
     if learners and named:
         raise ArgumentError(
             "policy", "must not mix columns of probabilities with policies that learn from the log"
+        )
+    if without and not learners:
+        raise ArgumentError(
+            "without",
+            "must go with a policy that learns from the log, such as --policy greedy, got "
+            f"{', '.join(words) or 'none'}",
         )
     reader = Reader(log, columns, context, missing_reward)
     if learners:
@@ -104,11 +108,6 @@ def _left(reader: Reader, without: Sequence[str]) -> Features:
     if not own and every.arms is None:
         raise ArgumentError("without", "must leave a name of the arms' features")
     return Features(context, every.arms, own)
-
-
-def _opened(path: Path) -> pl.DataFrame:
-    """A table as it is, or a log, with the rows and in the order in which `Reader` numbers them."""
-    return read_log(path) if path.suffix.lower() in DSJSON or is_store(path) else read_table(path)
 
 
 def _filtered(table: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:

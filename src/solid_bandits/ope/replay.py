@@ -15,8 +15,9 @@ from solid_bandits._internal.checks import ArgumentError, short
 from solid_bandits._internal.types import Floats
 from solid_bandits.core.agent import Agent
 from solid_bandits.core.decision import Decision
+from solid_bandits.live.bandit import Bandit
 from solid_bandits.ope.contract import Value
-from solid_bandits.ope.rows import Reader, Rows
+from solid_bandits.ope.rows import Reader, Rows, no_features
 from solid_bandits.policies.plain import PlainAgent
 from solid_bandits.policies.state import arrays_of
 from solid_bandits.statistics.intervals import student
@@ -79,6 +80,12 @@ def replay(
         True
     """
     level = checks.number("confidence", confidence, above=0, below=1)
+    if isinstance(agent, Bandit):
+        raise ArgumentError(
+            "agent",
+            f"must be an Agent, as decisions are replayed on matrices of features, got {short(agent)}; a log with "
+            "named values has them after sb.logs.with_features(log)",
+        )
     if not isinstance(agent, Agent) or isinstance(agent._compiled, PlainAgent):
         raise ArgumentError("agent", f"must be an Agent of a compiled policy, got {short(agent)}")
     rng = np.random.default_rng(checks.integer("seed", seed, least=0))
@@ -88,7 +95,7 @@ def replay(
     seen = 0
     for rows in reader.blocks():
         if rows.features is None:
-            raise ArgumentError("log", "must have features to replay an agent on it")
+            raise no_features(rows, "replay an agent on it")
         seen += len(rows.reward)
         # Uniform over a row's K arms: kept with probability (least / K) / g.
         kept = rng.random(len(rows.reward)) < least / rows.counts / rows.propensity

@@ -48,6 +48,12 @@ def check_new(bandit: Bandit) -> Agent:
         raise ArgumentError(
             "logger", f"must be learning, fixed, or a new Bandit made as the logger was, got {short(bandit)}"
         )
+    if bandit.design is not None:
+        raise ArgumentError(
+            "logger",
+            f"must be a Bandit that decides from matrices of features, as named values are not replayed, got "
+            f"{short(bandit)}: leave it out",
+        )
     return copy.deepcopy(bandit.agent)
 
 

@@ -15,6 +15,7 @@ from solid_bandits._internal import checks
 from solid_bandits._internal.checks import ArgumentError
 from solid_bandits._internal.files import first_line
 from solid_bandits._internal.types import Bools, Floats, Ints
+from solid_bandits.features.columns import Column
 from solid_bandits.features.design import Design
 from solid_bandits.features.spec import Features
 from solid_bandits.live.tables import is_store, read_log
@@ -73,6 +74,12 @@ class Rows(NamedTuple):
         if self.features is not None:
             return self.features[row, : self.counts[row]]
         return None if self.named is None else self.named[row][0]
+
+
+def no_features(rows: Rows, what: str) -> ArgumentError:
+    """Return the error for a log without features where they are needed to do something."""
+    hint = "; sb.logs.with_features(log) makes them of its named values" if rows.named is not None else ""
+    return ArgumentError("log", f"must have features to {what}{hint}")
 
 
 class Reader:
@@ -185,12 +192,31 @@ class Reader:
             self._table = logs.read(self._path)
         return self._table
 
+    def as_given(self) -> pl.DataFrame:
+        """Return the whole log, in the order in which its rows are numbered."""
+        table = self.table()
+        return table if self._numbers is None else table[np.argsort(self._numbers)]
+
     def part(self, start: int, length: int, missing_reward: float | None = None) -> "Reader":
         """A reader of some of the rows, which are not checked again; they are numbered from 0."""
         found = copy.copy(self)
         found._table, found._numbers, found._codes = self.table().slice(start, length), None, {}
         found.height, found.left_out, found.missing_reward = found._table.height, 0, missing_reward
         return found
+
+    def contexts(self, rows: Rows) -> tuple[list[Column], Floats] | None:
+        """Return the columns of the named contexts and their values, shape (rows, columns); None if there are none.
+
+        Numbers are as given, not standardised; a missing one is the mean.
+        """
+        if self._design is None or rows.named is None or not self._design.features.context:
+            return None
+        own = self._design.context
+        found = np.array([own.raw(told(self._design, row).context) for row in rows.named])
+        for measure in own.measures:
+            column = found[:, measure.place]
+            column[np.isnan(column)] = measure.mean
+        return own.columns[1:], found[:, 1:]
 
     def blocks(self) -> Iterator[Rows]:
         """Yield blocks of at most `BLOCK` rows with rewards."""
@@ -269,6 +295,11 @@ class Reader:
             events=table["event_id"],
             named=named,
         )
+
+
+def opened(path: Path) -> pl.DataFrame:
+    """Return a table unchanged, or a log, with the rows and in the order in which `Reader` numbers them."""
+    return read_log(path) if path.suffix.lower() in DSJSON or is_store(path) else read_table(path)
 
 
 def read_table(path: Path) -> pl.DataFrame:

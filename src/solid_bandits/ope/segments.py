@@ -9,8 +9,11 @@ import polars as pl
 
 from solid_bandits._internal.checks import ArgumentError, short
 from solid_bandits._internal.types import Bools, Floats, Ints
+from solid_bandits.features.columns import VALUE, Column
+from solid_bandits.logs.named import values
+from solid_bandits.logs.schema import COLUMNS
 from solid_bandits.ope.models import as_model
-from solid_bandits.ope.rows import Reader, Rows, read_table
+from solid_bandits.ope.rows import Reader, Rows, opened
 
 TREE = "tree"
 MOST = 20
@@ -27,12 +30,12 @@ CUTS = 16
 Segments = tuple[list[str], Ints]
 
 
-def as_segments(given: Any, reader: Reader, log: Any, context: Sequence[str]) -> Segments | None:
+def as_segments(given: Any, reader: Reader, log: Any) -> Segments | None:
     """Return the labels of the segments, and the segment of each row of the log, -1 for none."""
     if given is None:
         return None
     if isinstance(given, str) and given == TREE:
-        return _tree(reader, list(context))
+        return _tree(reader)
     if isinstance(given, str):
         given = [given]
     table = None
@@ -56,12 +59,22 @@ def _labelled(labels: pl.Series, rows: int) -> Segments:
 
 def _raw(log: Any) -> pl.DataFrame:
     if isinstance(log, Reader):
-        return log.table()
-    if isinstance(log, str | Path):
-        return read_table(Path(log))
-    if hasattr(log, "log") and callable(log.log):
-        return log.log()
-    return log if isinstance(log, pl.DataFrame) else pl.DataFrame(dict(log))
+        found = log.as_given()
+    elif isinstance(log, str | Path):
+        found = opened(Path(log))
+    elif hasattr(log, "log") and callable(log.log):
+        found = log.log()
+    else:
+        found = log if isinstance(log, pl.DataFrame) else pl.DataFrame(dict(log))
+    return with_names(found)
+
+
+def with_names(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table with a column for each name of its context, if it is a log with named values."""
+    if not set(COLUMNS) <= set(table.columns) or not table["context"].count():
+        return table
+    known = values(table.select(*COLUMNS))
+    return table.hstack(known.select(name for name in known.columns if name not in table.columns))
 
 
 def by_columns(table: pl.DataFrame, names: Sequence[str]) -> pl.Series:
@@ -71,7 +84,8 @@ def by_columns(table: pl.DataFrame, names: Sequence[str]) -> pl.Series:
         if name not in table.columns or table[name].dtype.is_nested():
             raise ArgumentError(
                 "segments",
-                f"must be {TREE!r}, labels, or columns among {', '.join(table.columns)}, got {short(name)}",
+                f"must be {TREE!r}, labels, or columns among "
+                f"{', '.join(one for one in table.columns if not table[one].dtype.is_nested())}, got {short(name)}",
             )
         column = table[name]
         if column.dtype.is_numeric() and column.n_unique() > FEW:
@@ -86,6 +100,24 @@ def by_columns(table: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     )
 
 
+class _Title(NamedTuple):
+    """A description of rows in words."""
+
+    name: str
+    category: str | None = None
+    """The one that a column of 0 and 1 stands for."""
+
+    def side(self, below: bool, cut: float) -> str:
+        """Return the words for one side of a cut."""
+        if self.category is not None:
+            return f"{self.name} {'≠' if below else '='} {self.category}"
+        return f"{self.name} {'≤' if below else '>'} {cut:.4g}"
+
+
+def _titled(column: Column) -> _Title:
+    return _Title(column.name) if column.says == VALUE else _Title(column.name, column.word or column.says)
+
+
 class _Scores(NamedTuple):
     """Doubly robust scores of the arms in the rows that a tree is found on."""
 
@@ -95,7 +127,7 @@ class _Scores(NamedTuple):
     """q(a), plus (r - q) / g for the chosen arm, shape (rows, arms)."""
 
 
-def _tree(reader: Reader, context: Sequence[str]) -> Segments:
+def _tree(reader: Reader) -> Segments:
     """Return the segments of a tree of thresholds, chosen by the leaves' best scores (Athey and Wager 2021).
 
     It is grown greedily on the first half of the rows; the segments are its leaves in the second half.
@@ -104,9 +136,10 @@ def _tree(reader: Reader, context: Sequence[str]) -> Segments:
     second: list[tuple[Ints, Floats]] = []
     half = reader.height // 2
     model = as_model("linear")
+    titles: list[_Title] = []
     for rows in reader.blocks():
         q = model.predict(rows)
-        described = _describing(rows)
+        titles, described = _describing(reader, rows)
         early = rows.where < half if reader._numbers is None else np.isin(rows.where, reader._numbers[:half])
         second.append((rows.where[~early], described[~early]))
         scores = q.copy()
@@ -118,7 +151,6 @@ def _tree(reader: Reader, context: Sequence[str]) -> Segments:
     found = _Scores(
         np.concatenate([one.described for one in first]), np.concatenate([one.gains for one in first])
     )
-    titles = list(context) or [f"x{place}" for place in range(found.described.shape[1])]
     leaves = list(_grown(found, titles, np.ones(len(found.gains), dtype=np.bool_), "", DEPTH))
     where, described = (np.concatenate(parts) for parts in zip(*second, strict=True))
     codes = np.full(reader.height, -1)
@@ -134,7 +166,7 @@ Conditions = tuple[tuple[int, float, bool], ...]
 
 
 def _grown(
-    scores: _Scores, titles: Sequence[str], inside: Bools, title: str, depth: int, kept: Conditions = ()
+    scores: _Scores, titles: Sequence[_Title], inside: Bools, title: str, depth: int, kept: Conditions = ()
 ) -> Iterator[tuple[str, Conditions]]:
     least = max(SMALLEST, int(SHARE * len(inside)))
     best, split = scores.gains[inside].sum(axis=0).max(), None
@@ -152,7 +184,7 @@ def _grown(
         return
     feature, cut, left, right = split
     for below, part in ((True, left), (False, right)):
-        words = f"{titles[feature]} {'≤' if below else '>'} {cut:.4g}"
+        words = titles[feature].side(below, cut)
         yield from _grown(
             scores,
             titles,
@@ -163,12 +195,14 @@ def _grown(
         )
 
 
-def _describing(rows: Rows) -> Floats:
-    """Return the context, or else the features of all arms, concatenated."""
-    if rows.context is not None:
-        return rows.context
+def _describing(reader: Reader, rows: Rows) -> tuple[list[_Title], Floats]:
+    """Return the named context, or else the features of all arms, concatenated; with what the columns are called."""
+    named = reader.contexts(rows)
+    if named is not None:
+        return [_titled(column) for column in named[0]], named[1]
     if rows.features is None:
         raise ArgumentError("segments", f"must not be {TREE!r} where the log has no context and no features")
     if not rows.mask.all():
         raise ArgumentError("segments", f"must not be {TREE!r} where rows differ in their number of arms")
-    return rows.features.reshape(len(rows.reward), -1)
+    found = rows.features.reshape(len(rows.reward), -1)
+    return [_Title(f"x{place}") for place in range(found.shape[1])], found

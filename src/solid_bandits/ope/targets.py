@@ -14,7 +14,7 @@ from solid_bandits.core.agent import Agent
 from solid_bandits.features.design import Design
 from solid_bandits.live.bandit import Bandit
 from solid_bandits.logs.named import told
-from solid_bandits.ope.rows import Rows
+from solid_bandits.ope.rows import Rows, no_features
 
 SLACK = 1e-6
 """Tolerance on the sum of probabilities."""
@@ -142,7 +142,7 @@ def frozen(agent: Agent, learnt: Collection[str] = (), design: Design | None = N
     def target(rows: Rows) -> Floats:
         features = rows.features if design is None else _encoded(design, rows)
         if features is None:
-            raise ArgumentError("log", "must have features to evaluate an agent by it")
+            raise no_features(rows, "evaluate an agent by it")
         if features.shape[2] != agent.dim:
             raise ArgumentError(
                 "policy", f"must be an agent of dim {features.shape[2]} as the log is, got {agent.dim}"
@@ -233,6 +233,12 @@ def _function(policy: Callable[..., Any]) -> Target:
         for row, count in enumerate(rows.counts):
             names = [rows.names[code] for code in rows.codes[row, :count]]
             answer = np.asarray(policy(rows.shown(row), names))
+            if answer.ndim == 0 and answer.dtype.kind in "UO" and isinstance(answer.item(), str):
+                raise ArgumentError(
+                    "policy",
+                    "must return a probability for each arm, or the place of one, such as names.index("
+                    f"{names[0]!r}), got {short(answer.item())}",
+                )
             if answer.dtype.kind not in "biuf":
                 raise ArgumentError("policy", f"must return numbers, got {short(answer.tolist())}")
             if answer.ndim == 0 and answer.dtype.kind in "iu" and 0 <= answer < count:

@@ -31,8 +31,10 @@ TABLE = {
     "verdict": pl.String,
     "more decisions": pl.Int64,
     "if linear": pl.String,
+    "best if linear": pl.String,
     "statistic": pl.Float64,
     "threshold": pl.Float64,
+    "why not linear": pl.String,
 }
 
 
@@ -43,7 +45,8 @@ class Verdict:
     Args:
         table: one row for all and one per segment: who is best, the rival that is hardest to tell from it, their
             difference with its interval, the verdict, about how many more decisions it needs at this rate (None where
-            no number can be given), and what the test for linear rewards says with its statistic and threshold.
+            no number can be given), what the test for linear rewards says, of whom, its statistic and threshold; or why
+            there is none.
         delta: the probability with which any verdict of stop, at any time, may be wrong.
         tolerance: by how much another may be better all the same.
         assumptions: what each of the two ways rests on.
@@ -148,23 +151,23 @@ def verdict(
     if len(named) < 2:
         raise ArgumentError("source", f"must have two arms or more, got {len(names)}")
     asked = {label: as_asked(one, reader.height, source) for label, one in named.items()}
-    parts = as_segments(segments, reader, source, context)
+    parts = as_segments(segments, reader, source)
     values = contrast(reader, asked, as_model(model, reader.height), ends, parts, ())
     leaders = {name: _leader(group) for name, group in values.items()}
     pairs = {(one, other) for one in leaders.values() for other in named if other != one}
     found = contrast(reader, asked, as_model(model, reader.height), ends, parts, sorted(pairs))
     tail = risk / (len(named) * (len(named) - 1) * len(found))
     tested = linear_test(reader, asked, parts, noise_std, ends, risk, slack)
-    if ends is None and not tested:
+    linear = any(isinstance(one, LinearTest) for one in tested.values())
+    if ends is None and not linear:
         raise ArgumentError(
             "reward_range",
-            "must be given where rewards are not all within [0, 1] and rows have no features for a linear test",
+            f"must be given where rewards are not all within [0, 1] and there is no linear test: {tested[EVERYONE]}",
         )
     rows = [
-        _judged(name, group, leaders[name], tail, slack, ends, tested.get(name))
-        for name, group in found.items()
+        _judged(name, group, leaders[name], tail, slack, ends, tested[name]) for name, group in found.items()
     ]
-    return Verdict(pl.DataFrame(rows, schema=TABLE), risk, slack, _assumptions(ends, noise_std, bool(tested)))
+    return Verdict(pl.DataFrame(rows, schema=TABLE), risk, slack, _assumptions(ends, noise_std, linear))
 
 
 def _leader(group: Contrasts) -> str:
@@ -181,7 +184,7 @@ def _judged(
     tail: float,
     slack: float,
     ends: Ends | None,
-    tested: LinearTest | None,
+    tested: LinearTest | str,
 ) -> dict[str, Any]:
     """Return the verdict on a group of rows; the rival has the smallest lower bound of the lead over it."""
     width = 1.0 if ends is None else ends[1] - ends[0]
@@ -205,9 +208,17 @@ def _judged(
         "high": high_end if known else None,
         "verdict": STOP if stop else GO_ON,
         "more decisions": 0 if stop else _more(value + slack, value - low_end, rows, group.rows),
-        "if linear": None if tested is None else STOP if tested.stop else GO_ON,
-        "statistic": None if tested is None else tested.statistic,
-        "threshold": None if tested is None else tested.threshold,
+    } | _linear(tested)
+
+
+def _linear(tested: LinearTest | str) -> dict[str, Any]:
+    if isinstance(tested, str):
+        return {"why not linear": tested}
+    return {
+        "if linear": STOP if tested.stop else GO_ON,
+        "best if linear": tested.best,
+        "statistic": tested.statistic,
+        "threshold": tested.threshold,
     }
 
 
