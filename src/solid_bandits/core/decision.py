@@ -279,7 +279,7 @@ class Decision:
         """Of the chosen arm; None where `probabilities` are not known."""
         if self._kept is not None:
             return self._kept.item(self.place) if self._bits & KNOWN else None
-        return None if self.probabilities is None else self.probabilities[self.place].item()
+        return None if self.probabilities is None else float(self.probabilities[self.place])
 
     @property
     def why(self) -> Any:
@@ -295,7 +295,10 @@ class Decision:
             ['constant', 'age']
         """
         if self._explained is None:
-            raise ValueError("why must be asked of a decision with named features, as its bandit returned it")
+            raise ValueError(
+                "why must be asked of a decision with named features that a bandit of this process returned: a matrix "
+                "has no names, and a client does not know the estimate"
+            )
         return self._explained(self)
 
     def replace(self, **changes: Any) -> Decision:
