@@ -148,6 +148,27 @@ def test_another_random_number_is_noticed(edge, tmp_path):
 
 
 @needs_node
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"offer": None}, "line 2 of the log must have offer, random, arm and probabilities, got no offer"),
+        ({"model": "another"}, "line 2 of the log must be of model "),
+    ],
+)
+def test_a_line_that_cannot_be_checked_is_refused_in_words(edge, tmp_path, change, words):
+    edge.write("matrices", "Greedy", 2, tmp_path)
+    log = tmp_path / "log.jsonl"
+    first, second = log.read_text(encoding="utf-8").splitlines()
+    line = {name: value for name, value in (json.loads(second) | change).items() if value is not None}
+    log.write_text(f"{first}\n{json.dumps(line)}\n", encoding="utf-8")
+    command = ["node", str(EDGE / "check.mjs"), str(tmp_path / "model.json"), str(log)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(words)
+    assert ended.stderr.count("\n") == 1
+
+
+@needs_node
 def test_the_next_decision_of_a_bandit_is_that_of_its_model(edge, tmp_path):
     """Named values: the bandit takes the row into its scales, and decides in the coordinates that are in force."""
     rng = np.random.default_rng(8)

@@ -34,8 +34,7 @@ class Side {
         set("value", NaN);
         set("missing", 1);
       } else if (type === "number" || type === "boolean") {
-        const wrong = typeof value !== type || !(Math.abs(value) <= 1e30) ? JSON.stringify(value) : "";
-        if (wrong) throw new Error(`${name} must be a ${type}, got ${wrong}`);
+        if (typeof value !== type || !(Math.abs(value) <= 1e30)) throw new Error(`${name} must be a ${type}, got ${typeof value === "number" ? value : JSON.stringify(value)}`);
         set("value", Number(value));
       } else if (type === "date") {
         set("value", moment(value).days);
@@ -74,6 +73,7 @@ export class Scorer {
 
   named({ context = {}, arms = null }) {
     const { own, slots, arms: all, offered } = this.features;
+    if (own && (!arms || Array.isArray(arms))) throw new Error(`arms must be a table of values by name, got ${JSON.stringify(arms)}`);
     const names = own ? Object.keys(arms ?? {}) : arms ?? offered;
     const wrong = names.find((arm) => all.length > 0 && !offered.includes(arm));
     if (!names.length || wrong !== undefined) throw new Error(`arms must be on offer, got ${wrong ?? "none"}`);

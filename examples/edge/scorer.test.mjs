@@ -105,6 +105,7 @@ test("what will not do is an error in words", () => {
   for (const [offer, words] of [
     [{ context: { agee: 1 } }, /agee was not declared/],
     [{ context: { age: "old" } }, /age must be a number, got "old"/],
+    [{ context: { age: NaN } }, /age must be a number, got NaN/],
     [{ context: { on: 1 } }, /on must be a boolean, got 1/],
     [{ context: { day: "yesterday" } }, /times must be like .* got "yesterday"/],
     [{ context: {}, arms: ["z"] }, /arms must be on offer, got z/],
@@ -112,6 +113,9 @@ test("what will not do is an error in words", () => {
   ]) {
     assert.throws(() => named.decide(offer, NONE), words);
   }
+  const features = { sides: SIDES, slots: [[[], null]], own: true, arms: [], offered: [] };
+  const shop = make({ rule: { kind: "greedy" }, features });
+  for (const arms of [["tea"], undefined]) assert.throws(() => shop.decide({ arms }), /arms must be a table of values by name/);
   assert.throws(() => make({ rule: { kind: "greedy" } }).decide({ features: [[1]] }), /rows of 2 numbers/);
   assert.throws(() => make({ rule: { kind: "greedy" } }).decide({ features: [[1, NaN]] }), /rows of 2 numbers/);
   assert.throws(() => make({ version: 2 }), /not a model of version 1/);

@@ -1,15 +1,23 @@
 """`solid-bandits evaluate`: what it prints, writes and refuses; the page in a browser."""
 
+from io import StringIO
+
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 import solid_bandits as sb
 from browser import PHONE, WIDE, chromium
 from solid_bandits import ope
 from solid_bandits.cli import main
 from solid_bandits.live.sqlite import SqliteStore
-from solid_bandits.report.evaluation import evaluation_figure, rows_of, write_evaluation
+from solid_bandits.report.evaluation import (
+    comparison_tables,
+    evaluation_figure,
+    rows_of,
+    write_evaluation,
+)
 
 
 @pytest.fixture(scope="module")
@@ -227,3 +235,16 @@ def test_would_a_name_have_helped(monkeypatch, capsys, tmp_path):
     status, _, complained = run(monkeypatch, capsys, *asked, "--without", "size")
     assert status != 0
     assert "must be a name that the log has, got 'size'" in " ".join(complained.replace("│", " ").split())
+
+
+def test_policies_can_be_read_at_eighty_columns():
+    bandit = sb.Bandit(arms=["climate", "football"], context=["age"], floor=0.2)
+    for number in range(60):
+        bandit.learn(bandit.decide({"age": number}, event_id=str(number)).event_id, float(number % 2))
+    table = comparison_tables(ope.compare(bandit.log(), ["always:football", "uniform"]))[0]
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(table)
+    lines = console.export_text().splitlines()
+    for policy in ("always:football", "uniform", "the log"):
+        assert any(line.split("  ")[0].strip() == policy for line in lines)
+    assert sum("95% interval" in line for line in lines) == 1

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import httpx
 import numpy as np
+import polars as pl
 import pytest
 
 import solid_bandits as sb
@@ -19,6 +20,7 @@ from solid_bandits.client import calls
 from solid_bandits.client.calls import FIRST_WAIT, LONGEST_WAIT, Patience
 from solid_bandits.core.decision import Receipt
 
+FRAME = pl.DataFrame({"age": [3, 4]})
 DECISION = (
     b'{"event_id":"a","arm":0,"probability":0.5,"arms":[0,1],"probabilities":[0.5,0.5],'
     b'"explored":false,"again":false}'
@@ -428,6 +430,15 @@ def test_refusals_are_not_repeated(status, content, kind, words):
         (lambda client: client.learn("news", "a", float("nan")), "reward must be"),
         (lambda client: client.learn("news", 3, 1.0), "event_id must be text, got 3"),
         (lambda client: client.learn_many("news", 3), "rewards must be pairs of an id and a reward, got 3"),
+        (lambda client: client.decide("news", FRAME), "features must not be a data frame; give its rows to"),
+        (
+            lambda client: client.decide_many("news", FRAME),
+            "offers must not be a data frame; give its rows to",
+        ),
+        (
+            lambda client: client.decide_many("news", [{"context": FRAME.lazy()}]),
+            "offer 0: context must not be a data frame",
+        ),
         (lambda client: client.log("news", after=-1), "after must be"),
         (
             lambda client: client.evaluate("news", "uniform"),

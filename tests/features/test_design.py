@@ -204,10 +204,11 @@ def test_a_hybrid_has_own_coefficients_for_the_context_and_shared_ones_for_the_a
 
 WRONG = [
     ({"agee": 3}, "'agee' must be a declared name of context: there are 'age', 'device'; did you mean 'age'"),
+    ({"age": "34"}, "age must be a number, got '34'; give a number"),
+    ({"age": True}, "age must be a number, got True; give a number"),
     ({"age": "old"}, "age must be a number, got 'old'; to use words, declare it as a category, 'age': 'category'"),
     ({"age": float("nan")}, "age must not be NaN, got nan; leave out the name, or give None"),
     ({"age": float("inf")}, "age must be a number, got inf"),
-    ({"age": True}, "age must be a number, got True"),
     ({"device": ["a"]}, r"device must be text of 1 to 200 printable characters, or a whole number, got \['a'\]"),
     ({"device": ""}, "device must be text"),
     ([3, 4], r"context must be a table of values by their names, got \[3, 4\]"),

@@ -253,6 +253,53 @@ def test_a_frame_is_a_decision_a_row():
         one.decide(frame, event_id="x")
 
 
+def test_frames_are_refused_in_words():
+    frame = pl.DataFrame({"age": [30.0], "device": ["ios"]})
+    shop = sb.Bandit(arm_features=["price"], context=["age"])
+    for call, words in [
+        (lambda: news().decide(frame.lazy()), "context must be a frame with its rows, got a LazyFrame"),
+        (lambda: news().decide(frame, arms=["climate"]), "arms must be left out with a data frame"),
+        (lambda: news().decide(frame, available=[True]), "available must be left out with a data frame"),
+        (
+            lambda: shop.decide(frame, arms={"tea": {"price": 3.0}}),
+            "context must be values by names where arms bring",
+        ),
+        (lambda: sb.Bandit(dim=2).decide(frame), "context must be a matrix where features have no names"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_why_of_a_decision_that_is_asked_again_or_comes_from_a_store(tmp_path):
+    with news(store=tmp_path / "news.db") as bandit:
+        first = bandit.decide({"age": 3}, event_id="visit")
+        bandit.decide({"age": 9}, event_id="other")
+        bandit.learn("other", 1.0)
+        twice = bandit.decide_many([{"context": {"age": 3}, "event_id": "visit"}] * 2)
+        again = [bandit.decide({"age": 3}, event_id="visit"), bandit.recall("visit"), *twice]
+        assert all(one.why == first.why for one in again)
+        expected = first.why, bandit.recall("other").why
+    with sb.Bandit.open(tmp_path / "news.db") as bandit:
+        assert (bandit.recall("visit").why, bandit.recall("other").why) == expected
+        assert bandit.decide({"age": 3}, event_id="visit").why == expected[0]
+    matrices = sb.Bandit(dim=1)
+    matrices.decide([[1.0], [2.0]], event_id="visit")
+    for one in (matrices.recall("visit"), matrices.decide([[1.0], [2.0]], event_id="visit"), sb.Decision(0)):
+        with pytest.raises(
+            ValueError, match="a matrix has no names, and a client does not know the estimate"
+        ):
+            _ = one.why
+
+
+def test_the_arms_on_offer_can_be_asked_for():
+    bandit = news()
+    bandit.add_arm("travel")
+    bandit.remove_arm("climate")
+    assert bandit.arms == bandit.decide({}).arms == ("football", "travel")
+    assert sb.Bandit(arm_features=["price"]).arms is None
+    assert sb.Bandit(dim=2).arms is None
+
+
 def test_ids_are_asked_again_and_name_their_arms():
     bandit = news()
     first = bandit.decide({"age": 3}, event_id="visit")

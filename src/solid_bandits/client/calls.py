@@ -113,6 +113,7 @@ def decide(model: str, offer: Mapping[str, Any]) -> Call[Decision]:
 def decide_many(model: str, offers: Iterable[Mapping[str, Any]]) -> list[Call[list[Decision]]]:
     """Return the calls for many decisions, at most `AT_ONCE` in each."""
     asked = []
+    _no_frame("offers", offers)
     for place, offer in enumerate(offers):
         try:
             asked.append(_asked(offer))
@@ -238,6 +239,8 @@ def _asked(offer: Mapping[str, Any]) -> dict[str, Any]:
             f"got {checks.short(offer)}"
         )
     found = {name: offer[name] for name in known if offer.get(name) is not None}
+    for name in ("context", "features"):
+        _no_frame(name, found.get(name))
     if "features" in found:
         found["features"] = _rows(found["features"])
     if "context" in found:
@@ -249,6 +252,14 @@ def _asked(offer: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = _listed(found[name])
     found.setdefault("event_id", uuid.uuid4().hex)  # made here, so that a repeated call is the same decision
     return found
+
+
+def _no_frame(name: str, given: Any) -> None:
+    if hasattr(type(given), "columns"):  # not asked of the frame itself: a lazy one would begin to work
+        raise ValueError(
+            f"{name} must not be a data frame; give its rows to decide_many, "
+            '[{"context": row} for row in frame.to_dicts()], or to_dict("records") in pandas'
+        )
 
 
 def _values(name: str, values: Any) -> dict[str, Any]:

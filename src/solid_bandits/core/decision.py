@@ -295,7 +295,10 @@ class Decision:
             ['constant', 'age']
         """
         if self._explained is None:
-            raise ValueError("why must be asked of a decision with named features, as its bandit returned it")
+            raise ValueError(
+                "why must be asked of a decision with named features that a bandit of this process returned: a matrix "
+                "has no names, and a client does not know the estimate"
+            )
         return self._explained(self)
 
     def replace(self, **changes: Any) -> Decision:

@@ -88,9 +88,21 @@ def checked(name: str, kind: str, value: Any) -> Any:
             raise checks.ArgumentError(
                 name, "must not be NaN, got nan; leave out the name, or give None, where the value is missing"
             )
-        remedy = _REMEDY[kind].format(name=name)
+        remedy = (
+            "give a number"
+            if kind == NUMBER and _is_almost_a_number(value)
+            else _REMEDY[kind].format(name=name)
+        )
         raise checks.ArgumentError(name, f"must be {_WANTED[kind]}, got {short(value)}; {remedy}")
     return found
+
+
+def _is_almost_a_number(value: Any) -> bool:
+    """Return whether a value that is not taken as a number is no word either: 1e40, True or '34'."""
+    try:
+        return not isinstance(value, str) or float(value) is not None
+    except ValueError:
+        return False
 
 
 def _number(value: Any) -> float | None:

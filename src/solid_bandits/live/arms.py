@@ -8,6 +8,21 @@ from solid_bandits.live.ledger import Ledger
 class Arms(Ledger):
     """Calls of a bandit that change its arms; each is an event of its log."""
 
+    @property
+    def arms(self) -> tuple[str, ...] | None:
+        """Return the names of the arms on offer now; None where no arms were declared.
+
+        Example:
+            >>> import solid_bandits as sb
+            >>> bandit = sb.Bandit(arms=["climate", "football"], context=["age"])
+            >>> bandit.arms
+            ('climate', 'football')
+        """
+        if self.design is None or self.design.features.arms is None:
+            return None
+        with self._turn:
+            return tuple(self.design.offered())
+
     def add_arm(self, arm: str, like: str | None = None, time: Time | None = None) -> None:
         """Add an arm by name; a removed arm comes back with its estimate.
 

@@ -22,7 +22,7 @@ from solid_bandits.live.arguments import Time, moment, now, reward_of, text_id, 
 from solid_bandits.live.arms import Arms
 from solid_bandits.live.batches import Batches
 from solid_bandits.live.history import MemoryHistory
-from solid_bandits.live.ledger import check_same, repeated
+from solid_bandits.live.ledger import check_same
 from solid_bandits.live.named import Frame, declared, is_frame, new_agent, offers_of
 from solid_bandits.policies.contract import DecisionPolicy, Policy
 
@@ -178,12 +178,16 @@ class Bandit(Arms, Batches):
             subject: whom the decision is about, so that a person's decisions can be deleted.
         """
         if type(context) is not ndarray and is_frame(context):
-            if self.design is None or arms is not None or available is not None:
-                what = (
-                    "a bandit with named features" if self.design is None else "arms and available left out"
-                )
-                raise ValueError(f"context must be a data frame with {what} alone")
-            return self.decide_many(offers_of(context, self.design.features, event_id, subject), time)
+            if self.design is None:
+                raise ValueError("context must be a matrix where features have no names, got a data frame")
+            offers = offers_of(context, self.design.features, event_id, subject)
+            for name, value in (("arms", arms), ("available", available)):
+                if value is not None:
+                    raise ValueError(
+                        f"{name} must be left out with a data frame, whose rows are decided among all arms; "
+                        "decide_many takes some for each decision"
+                    )
+            return self.decide_many(offers, time)
         when = now() if time is None else moment("time", time)
         with self._turn:
             offer = self._offer(context, arms, event_id, subject, available, looked_at=True)
@@ -193,7 +197,7 @@ class Bandit(Arms, Batches):
                     if offer.features is not None:
                         self.agent._arms(offer.features)
                     check_same(offer, known.arms)
-                    return repeated(known)
+                    return self._repeated(known)
             return self._decide(offer, when)
 
     def learn(self, event_id: str, reward: float, time: Time | None = None) -> Receipt:
@@ -273,7 +277,8 @@ class Bandit(Arms, Batches):
     def recall(self, event_id: str) -> Decision | None:
         """Return a decision with its outcome; None if it was not made, or too long ago."""
         with self._turn:
-            return self._known([text_id(event_id)]).get(event_id)
+            found = self._known([text_id(event_id)]).get(event_id)
+            return None if found is None else self._explained(found)
 
     @property
     def waiting(self) -> int:

@@ -10,7 +10,7 @@ from solid_bandits._internal.checks import short
 from solid_bandits.core.decision import Arm, Decision
 from solid_bandits.core.offer import listed
 from solid_bandits.live.arguments import Time, moment
-from solid_bandits.live.ledger import Ledger, Offer, check_same, repeated
+from solid_bandits.live.ledger import Ledger, Offer, check_same
 
 
 class Batches(Ledger):
@@ -65,7 +65,7 @@ class Batches(Ledger):
                 if new:
                     fresh.append(offer)
             earlier = [known.get(offer.event_id or "") for offer in checked]
-            found = [one if one is None else repeated(one) for one in earlier]
+            found = [one if one is None else self._repeated(one) for one in earlier]
             size = self._remembered.window
             decided = [
                 decision
@@ -80,11 +80,22 @@ class Batches(Ledger):
                 if before is not None:
                     made.append(before)
                 elif offer.event_id is not None and offer.event_id in first:
-                    made.append(repeated(of_id[offer.event_id]))
+                    made.append(self._repeated(of_id[offer.event_id]))
                 else:
                     made.append(next(queue))
                     first.add(made[-1].event_id)
             return made
+
+    def _repeated(self, known: Decision) -> Decision:
+        """Return the earlier decision; raise a ValueError if its probabilities are unknown."""
+        if known.probabilities is None or np.isnan(known.probabilities).any():
+            raise ValueError(f"event_id {known.event_id!r} is of a log without probabilities; give another")
+        return self._explained(known.replace(again=True))
+
+    def _explained(self, decision: Decision) -> Decision:
+        """Return the decision, whose `why` this bandit answers if features have names."""
+        decision._explained = None if self.design is None else self._why
+        return decision
 
     def _tables(self, offers: Any) -> list[Offer]:
         """Return the checked offers of some tables."""

@@ -11,7 +11,6 @@ from operator import is_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
@@ -440,10 +439,3 @@ def check_same(offer: Offer, arms: Sequence[Arm] | None) -> None:
             f"event_id {offer.event_id!r} was decided among other arms, {short(tuple(arms or ()))}, got "
             f"{short(offer.arms)}"
         )
-
-
-def repeated(known: Decision) -> Decision:
-    """Return the earlier decision; raise a ValueError if its probabilities are unknown."""
-    if known.probabilities is None or np.isnan(known.probabilities).any():
-        raise ValueError(f"event_id {known.event_id!r} is of a log without probabilities; give another")
-    return known.replace(again=True)

@@ -146,7 +146,8 @@ def offers_of(
     """Return the rows of a frame of polars or pandas as offers; it must have all columns of the context."""
     if features.arm_features:
         raise checks.ArgumentError(
-            "frame", "must be left out where arms bring features of their own: use decide_many"
+            "context",
+            "must be values by names where arms bring features of their own, got a data frame: use decide_many",
         )
     present = [str(name) for name in frame.columns]
     missing = [name for name in features.context if name not in present]
@@ -183,7 +184,10 @@ def _is_polars(given: Any) -> Any:
 
 
 def is_frame(given: Any) -> bool:
-    """Return whether this is a data frame."""
+    """Return whether this is a data frame; raise an ArgumentError if its rows are yet to be computed."""
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(given, polars.LazyFrame):
+        raise checks.ArgumentError("context", "must be a frame with its rows, got a LazyFrame: collect() it")
     return _is_polars(given) or (
         hasattr(given, "columns") and hasattr(given, "iloc") and not isinstance(given, Mapping)
     )

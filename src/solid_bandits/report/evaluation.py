@@ -74,11 +74,13 @@ def comparison_tables(comparison: "Comparison") -> list[Table]:
             caption=Text("\n".join(f"note: {one}" for one in comparison.cautions)) if not tables else None,
             caption_justify="left",
         )
-        table.add_column("policy", overflow="fold")
-        for heading in ("value", f"{level}% interval", "over the log", f"{level}% interval", "rank", "rows"):
+        table.add_column("policy", overflow="fold", min_width=12)
+        # Intervals are below their values, as both beside each other leave no room for policies in eighty columns.
+        for heading in (f"value\n{level}% interval", f"over the log\n{level}% interval", "rank", "rows"):
             table.add_column(heading, justify="right", no_wrap=True)
-        for row in compared_rows(comparison, segment):
-            table.add_row(*(Text(cell) for cell in row))
+        for policy, value, ends, over, over_ends, *others in compared_rows(comparison, segment):
+            cells = (policy, f"{value}\n{ends}", f"{over}\n{over_ends}", *others)
+            table.add_row(*(Text(cell) for cell in cells))
         tables.append(table)
     return tables
 

@@ -181,8 +181,8 @@ def _add_errors(app: FastAPI) -> None:
         return answer
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
-        return error_response(422, sentence(error.errors()))
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return error_response(422, sentence(error.errors(), request.url.path.endswith("/decisions")))
 
     @app.exception_handler(StoreError)
     async def unreadable(_: Request, error: StoreError) -> Response:

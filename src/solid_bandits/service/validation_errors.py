@@ -41,8 +41,8 @@ WANTED = {
 """Kind of pydantic's error -> allowed values."""
 
 
-def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Return one sentence about the first wrong argument."""
+def sentence(errors: Sequence[Mapping[str, Any]], of_decision: bool = False) -> str:
+    """Return one sentence about the first wrong argument; one of a decision may be a value that belongs elsewhere."""
     first = errors[0]
     place = _place(first["loc"])
     name = place or "the body"
@@ -50,7 +50,9 @@ def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
     if kind == "missing":
         return f"{name} must be given"
     if kind == "extra_forbidden":
-        return f"{name} is not an argument here; leave it out"
+        elsewhere = ", or put it into context, where values by names belong"
+        hint = elsewhere if of_decision or "decisions" in first["loc"] else ""
+        return f"{name} is not an argument here; leave it out{hint}"
     if kind == "json_invalid":
         return f"the body must be JSON ({first.get('ctx', {}).get('error', 'it is not')})"
     if kind == "value_error":  # from one of our validators, which has its own message
