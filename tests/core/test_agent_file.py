@@ -673,7 +673,7 @@ def test_files_are_not_read_without_end(tmp_path):
     with sparse.open("wb") as file:
         file.truncate(1 << 40)
     for path, reason in (
-        (sparse, "more than 256 MiB"),
+        (sparse, "more than the limit of 256 MiB"),
         (tmp_path, "not a plain file"),
         ("/dev/zero", "not a plain file"),
     ):
