@@ -172,6 +172,30 @@ def test_so_many_features_that_no_category_gets_a_column():
     assert "c other" in design.names()
 
 
+def test_features_beyond_the_limit_are_refused_and_change_nothing():
+    """998 names among 9 arms have 8,992 features, and nearly twice as many with a column for each missing value."""
+    names = [f"x{number}" for number in range(997)]
+    design = Design(Features([*names, "c"], [str(arm) for arm in range(9)], ["p"]))
+    own = {"0": {"p": 1.0}}
+    whole = dict.fromkeys(names, 1.0)
+    design.take(design.check(whole, own))
+    before = json.dumps(design.state())
+    widths = design.context.width, design.own.width, design.context.room
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"features must be at most 10,000, got 1[78],\d{3}"):
+            design.take(design.check({"c": "word"}, {"0": {}}))
+        assert json.dumps(design.state()) == before
+        assert (design.context.width, design.own.width, design.context.room) == widths
+    assert design.add_arm("new") == 999
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"features must be at most 10,000, got 10,99\d"):
+            design.add_arm("newer")
+        assert design.arms[-1] == "new"
+    row = design.check(whole, own)
+    design.take(row)
+    assert design.encode(row).shape == (1, design.dim)
+
+
 def test_dates():
     kinds = {"day": "date", "weekday": "weekday", "hour": "hour"}
     design = Design(Features(kinds, ["a"]))

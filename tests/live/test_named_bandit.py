@@ -3,6 +3,8 @@
 import json
 import pickle
 import shutil
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -311,6 +313,68 @@ def test_ids_are_asked_again_and_name_their_arms():
         bandit.decide({"age": 3}, arms=["climate"], event_id="visit")
 
 
+def prices(arms):
+    return {arm: {"price": float(number)} for number, arm in enumerate(arms)}
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_repeated_call_may_name_an_arm_that_was_removed(own, kept, tmp_path):
+    """With a store and a window of 1, the decision of then is in the log alone."""
+    settings = {"arm_features": ["price"]} if own else {}
+    if kept:
+        settings |= {"store": tmp_path / "x.db", "window": 1}
+    bandit = sb.Bandit(arms=["a", "b", "c"], context=["x"], floor=0.1, **settings)
+    some, two = (prices("ab"), prices("bc")) if own else (["a", "b"], ["b", "c"])
+    first = bandit.decide({"x": 1.0}, arms=some, event_id="v")
+    if kept:
+        bandit.decide({"x": 2.0}, arms=some, event_id="w")
+    bandit.remove_arm("b")
+    asked = {"context": {"x": 1.0}, "arms": some, "event_id": "v"}
+    fresh = {"context": {"x": 3.0}, "arms": prices("ac") if own else None, "event_id": "q"}
+    before = state(bandit)
+    again = bandit.decide({"x": 1.0}, arms=some, event_id="v")
+    assert again.again
+    assert (again.arm, again.arms) == (first.arm, ("a", "b"))
+    assert state(bandit) == before
+    many = bandit.decide_many([asked, fresh])
+    assert [one.again for one in many] == [True, False]
+    assert many[1].arms == ("a", "c")
+    with pytest.raises(sb.errors.ConflictError, match="event_id 'v' was decided among other arms"):
+        bandit.decide({"x": 1.0}, arms=two, event_id="v")
+    for event_id in ("new", None):
+        with pytest.raises(ValueError, match="got 'b', which was removed"):
+            bandit.decide({"x": 1.0}, arms=some, event_id=event_id)
+    with pytest.raises(ValueError, match="event_id must be"):
+        bandit.decide({"x": 1.0}, arms=some, event_id="")
+    bandit.close()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_saved_bandit_has_decisions_among_arms_that_were_removed(own, tmp_path):
+    bandit = sb.Bandit(
+        arms=["a", "b", "c"], context=["x"], arm_features=["price"] if own else None, floor=0.1
+    )
+    bandit.decide({"x": 1.0}, prices("abc") if own else None, event_id="v")
+    bandit.remove_arm("c")
+    bandit.save(tmp_path / "bandit")
+    loaded = sb.Bandit.load(tmp_path / "bandit")
+    assert state(loaded) == state(bandit)
+    assert loaded.learn("v", 1.0).counted
+    assert loaded.recall("v").arms == ("a", "b", "c")
+
+
+def test_a_word_of_a_deleted_decision_is_gone_from_a_bandit_made_anew():
+    bandit = sb.Bandit(arms=["a", "b"], context=["user"], floor=0.1)
+    bandit.decide({"user": "anna@example.org"}, subject="anna")
+    bandit.decide({"user": "bob"}, subject="bob")
+    bandit.delete(subject="anna")
+    assert "user=anna@example.org" in bandit.design.names()
+    anew = sb.Bandit.from_log(bandit.log(), arms=["a", "b"], context=["user"])
+    assert "user=bob" in anew.design.names()
+    assert b"anna" not in state(anew)
+
+
 def test_decisions_can_be_pickled_and_deleted():
     bandit = news()
     decision = bandit.decide({"age": 3}, event_id="visit")
@@ -329,6 +393,7 @@ WRONG = [
     (lambda one: one.decide({"age": float("nan")}), "age must not be NaN, got nan"),
     (lambda one: one.decide([[1.0, 2.0]]), "context must be a table of values by their names"),
     (lambda one: one.decide({"age": 3}, arms=["golf"]), r"arms must be among 'climate', 'football', got 'golf'"),
+    (lambda one: one.decide({"age": 3}, arms=[["golf"], "x"]), r"arms must be among .*, got \['golf'\], which is not"),
     (lambda one: one.decide({"age": 3}, available=[True]), "available must be left out where arms have names"),
     (lambda one: one.decide_many([{"context": {"age": 3}}, {"context": {"age": "x"}}]), "decision 1 of 2: age must"),
     (lambda one: one.add_arm("climate"), "arm must be a new one, got 'climate', which is there"),
@@ -371,6 +436,66 @@ def test_bandits_that_cannot_be(settings, words):
         plain.decide({"age": 3})
     with pytest.raises(ValueError, match="arms must be declared to be changed by name"):
         plain.add_arm("x")
+
+
+class Count(NamedTuple):
+    count: Any
+
+
+class Counting(NamedTuple):
+    state: Count
+
+
+class Learnt(NamedTuple):
+    regression: Any
+    seen: Any
+
+
+class Seeing(NamedTuple):
+    state: Learnt
+
+
+@sb.extend.jit
+def first(agent, arms, available, out):
+    return 0, False
+
+
+@sb.extend.jit
+def count(agent, features, reward):
+    agent.state.count[0] += 1
+
+
+@dataclass(frozen=True)
+class First(sb.extend.DecisionPolicy):
+    kernels = sb.extend.Kernels(first, count, certain=True)
+
+    def start(self, setting, rng):
+        return Counting(Count(np.zeros(1, dtype=np.int64)))
+
+
+@dataclass(frozen=True)
+class Keeping(sb.extend.RegressionPolicy):
+    """It keeps an array as wide as the features, and does not say how this changes with them."""
+
+    kernels = sb.extend.Kernels(first, None, certain=True)
+
+    def start(self, setting, rng):
+        return Seeing(Learnt(self.make_regression(setting), np.zeros(setting.dim)))
+
+
+@pytest.mark.parametrize("more", [{}, {"arm_features": ["price"]}])
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (First(), "policy must be a RegressionPolicy to grow with named features, .* got First"),
+        (Keeping(), "policy must say how its state changes with its features, got Keeping"),
+    ],
+)
+def test_a_policy_that_cannot_grow_is_refused_when_the_bandit_is_made(policy, words, more):
+    with pytest.raises(ValueError, match=words) as caught:
+        sb.Bandit(policy, arms=["a", "b"], context=["x"], **more)
+    assert "\n" not in str(caught.value)
+    assert sb.Bandit(policy, dim=2).decide([[1.0, 2.0]]).arm == 0  # it may decide from a matrix
 
 
 def test_the_version_of_a_model_depends_on_what_is_declared():

@@ -8,7 +8,7 @@ import pytest
 import solid_bandits as sb
 from page_code import read_page
 
-OLD = {name: kind for name, kind in sb.logs.COLUMNS.items() if name != "arm_features"}
+OLD = {name: kind for name, kind in sb.logs.COLUMNS.items() if name not in ("arm_features", "batch")}
 OLD["context"] = pl.List(pl.Float64)
 
 

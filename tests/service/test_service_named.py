@@ -125,6 +125,26 @@ def test_a_repeated_call_changes_nothing_also_where_arms_have_come_since(client)
     assert client.get("/v1/models/news/stats").json()["last_sequence"] == 3
 
 
+def test_a_repeated_call_may_name_an_arm_that_was_removed(client):
+    path = "/v1/models/news/personalizer/v1.0/rank"
+    ranked = {
+        "contextFeatures": [{"age": 3}],
+        "actions": [{"id": "science"}, {"id": "climate"}],
+        "eventId": "r",
+    }
+    asked = {"event_id": "a", "context": {"age": 3}, "arms": ["climate", "science"]}
+    rank = client.post(path, json=ranked).json()
+    made = decide(client, **asked).json()
+    client.post("/v1/models/news/arms", json={"remove": "science"}).raise_for_status()
+    assert client.post(path, json=ranked).json() == rank
+    assert decide(client, **asked).json() == made | {"again": True}
+    many = decide(client, decisions=[asked, {"event_id": "b", "context": {"age": 4}}]).json()["decisions"]
+    assert [one["again"] for one in many] == [True, False]
+    refused = decide(client, **(asked | {"event_id": "c"}))
+    assert refused.status_code == 422
+    assert "'science', which was removed" in refused.text
+
+
 def test_rank_and_reward_in_the_shape_of_personalizer(client):
     key = client.headers["authorization"].split()[1]
     asked = {

@@ -211,6 +211,23 @@ class Columns:
         if typed or len(self.columns) > before:
             self._plan()
 
+    def mark(self) -> tuple[int, dict[str, str | None], int]:
+        """Return what `go_back` needs to drop the columns and types that come after."""
+        return len(self.columns), dict(self.kinds), self.room
+
+    def go_back(self, mark: tuple[int, dict[str, str | None], int]) -> None:
+        """Drop the columns and types that have come since; no row with them was absorbed."""
+        width, kinds, self.room = mark
+        self.kinds.update(kinds)
+        del self.columns[width:]
+        for name, own in self.places.items():
+            self.places[name] = {key: place for key, place in own.items() if place < width}
+        self.measures = [one for one in self.measures if one.place < width]
+        for measure in self.measures:
+            if measure.absent >= width:
+                measure.absent = 0
+        self._plan()
+
     def _add_word(self, name: str, word: str) -> None:
         own = self.places[name]
         if f"={word}" in own:

@@ -135,17 +135,16 @@ class Design:
 
     def _grow(self) -> int:
         """Add the features that the columns and the arms there are ask for; return how many."""
-        before = len(self.slots)
         known = set(self.slots)
+        fresh: list[Slot] = []
         for term in self._terms():
             shared = self.blocked or not self.arms or any(side == 1 for side, _ in term)
-            for arm in (None,) if shared else self.arms:
-                if (slot := Slot(term, arm)) not in known:
-                    self.slots.append(slot)
-        if len(self.slots) > LARGEST_DIM:  # by arms and names alone: categories stop long before
-            raise checks.ArgumentError(
-                "features", f"must be at most {LARGEST_DIM:,}, got {len(self.slots):,}"
-            )
+            those = (None,) if shared else self.arms
+            fresh += [slot for arm in those if (slot := Slot(term, arm)) not in known]
+        if (count := len(self.slots) + len(fresh)) > LARGEST_DIM:
+            # By arms and names alone: categories stop long before.
+            raise checks.ArgumentError("features", f"must be at most {LARGEST_DIM:,}, got {count:,}")
+        self.slots += fresh
         shift = self.context.width - 1  # own columns, without their constant, follow those of the context
         index = np.zeros((2, len(self.slots)), dtype=np.int64)
         for place, (term, _) in enumerate(self.slots):
@@ -161,7 +160,7 @@ class Design:
             owners = np.array([slot.arm for slot in self.slots], dtype=object)
             shared_slots = np.array([slot.arm is None for slot in self.slots])
             self._mask = ((owners == arms) | shared_slots).astype(np.float64)
-        return len(self.slots) - before
+        return len(fresh)
 
     def _share_room(self) -> None:
         """Say how many columns for categories either side may still get before they share one."""
@@ -183,18 +182,21 @@ class Design:
         """Return what a batch of checks begins with."""
         return Growth(dict(self.context.kinds), dict(self.own.kinds))
 
-    def check(self, context: Row | None, arms: Any, growth: Growth | None = None) -> Named:
+    def check(
+        self, context: Row | None, arms: Any, growth: Growth | None = None, made: bool = False
+    ) -> Named:
         """Return the values of a decision as a log keeps them; nothing changes.
 
         Args:
             context: values by names.
             arms: the arms on offer: names, or a table of their own features by names; None is all that are there.
             growth: of the batch that this row is in, which it goes on with.
+            made: whether this was decided before, when arms that are removed now may have been on offer.
         """
         growth = growth or self.begin_check()
         shared, raw = self.context.check({} if context is None else context, growth.context)
         if not self.features.arm_features:
-            return Named(shared, self.names_of(arms), None, raw)
+            return Named(shared, self.names_of(arms, made), None, raw)
         if not isinstance(arms, Mapping) or not arms:
             raise checks.ArgumentError(
                 "arms",
@@ -203,7 +205,7 @@ class Design:
             )
         names = tuple(arms)
         if self.arms:
-            self.names_of(names)
+            self.names_of(names, made)
         own, raws = [], []
         for arm, values in arms.items():
             if not checked_name(arm):
@@ -216,7 +218,13 @@ class Design:
             raws.append(its)
         return Named(shared, names, tuple(own), raw, tuple(raws))
 
-    def names_of(self, arms: Any) -> tuple[str, ...]:
+    def names_removed(self, arms: Any) -> bool:
+        """Return whether an arm that was removed is among these."""
+        if not self.removed or not isinstance(arms, Sequence | Mapping | np.ndarray):
+            return False
+        return any(isinstance(arm, str) and arm in self.removed for arm in arms)
+
+    def names_of(self, arms: Any, made: bool = False) -> tuple[str, ...]:
         """Return the names of the arms on offer, checked; None is all that are there."""
         if arms is None:
             found = self.offered()
@@ -226,8 +234,9 @@ class Design:
         if isinstance(arms, str | Mapping) or not isinstance(arms, Sequence | np.ndarray) or not len(arms):
             raise checks.ArgumentError("arms", f"must be a list of names, got {checks.short(arms)}")
         for arm in arms:
-            if arm not in self._block_of or arm in self.removed:
-                state = "was removed" if arm in self.removed else "is not there"
+            known = isinstance(arm, str) and arm in self._block_of
+            if not known or (arm in self.removed and not made):
+                state = "was removed" if known else "is not there"
                 raise checks.ArgumentError(
                     "arms",
                     f"must be among {', '.join(map(repr, self.offered()[:8]))}, got {checks.short(arm)}, which {state}"
@@ -240,12 +249,18 @@ class Design:
     def take(self, named: Named) -> Change:
         """Take in a checked row: new columns, means and spreads; return how the features change before it."""
         added = 0
+        marks = [side.mark() for side in self.sides]
         raw = self.context.placed(named.context, named.raw, grow=True)
         own = self._placed_own(named, grow=True)
         if own and len(own[0]) < self.own.width:  # a later arm has brought a column
             own = self._placed_own(named)
         if self._seen != (self.context.width, self.own.width):
-            added = self._grow()
+            try:
+                added = self._grow()
+            except checks.ArgumentError:
+                for side, mark in zip(self.sides, marks, strict=True):
+                    side.go_back(mark)
+                raise
         self.rows += 1
         far = self.context.absorb(raw)
         for mine in own:
@@ -311,7 +326,12 @@ class Design:
             return None
         self._block_of[arm] = len(self.arms)
         self.arms.append(arm)
-        return self._grow()
+        try:
+            return self._grow()
+        except checks.ArgumentError:
+            self.arms.remove(arm)
+            del self._block_of[arm]
+            raise
 
     def remove_arm(self, arm: str) -> None:
         """Take an arm off the offers; its coefficients stay."""

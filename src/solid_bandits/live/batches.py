@@ -1,7 +1,7 @@
 """Decisions that are made together."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,18 +42,18 @@ class Batches(Ledger):
             available: with the features of all, mask of the arms that may be chosen, shape (offers, arms).
         """
         columns = {"arms": arms, "event_ids": event_ids, "subjects": subjects, "available": available}
-        if isinstance(offers, np.ndarray):
-            checked = self._offers(offers, **columns)
-        else:
+        tables: list[Any] | None = None
+        if not isinstance(offers, np.ndarray):
             for name, value in columns.items():
                 if value is not None:
                     raise ValueError(
                         f"{name} must be said in each table of offers, got {short(value)}; they go with an array of "
                         "features"
                     )
-            checked = self._tables(offers)
+            tables = listed("offers", cast(Iterable[Any], offers))
         when = moment("time", time)
         with self._turn:
+            checked = self._offers(offers, **columns) if tables is None else self._tables(tables)
             # Found before the first is decided, because with a short window the other offers may expire some of them.
             known = self._known([one.event_id for one in checked if one.event_id is not None])
             planned = {name: decision.arms for name, decision in known.items()}
@@ -97,9 +97,8 @@ class Batches(Ledger):
         decision._explained = None if self.design is None else self._why
         return decision
 
-    def _tables(self, offers: Any) -> list[Offer]:
+    def _tables(self, given: Sequence[Any]) -> list[Offer]:
         """Return the checked offers of some tables."""
-        given = listed("offers", offers)
         checked = []
         growth = None if self.design is None else self.design.begin_check()
         for place, one in enumerate(given):

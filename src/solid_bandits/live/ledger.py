@@ -110,9 +110,7 @@ class Ledger:
         self._policy = f"{agent.policy!r}, floor={agent.floor:g}"
         # All that decisions depend on; a half-life is part of the policy.
         setting = agent._setting._asdict()
-        if (
-            design is not None
-        ):  # its size is that of the agent before its first decision, whenever it is asked for
+        if design is not None:  # its size is that of the agent before its first decision
             setting = {**setting, "dim": 0, "blocks": 0, "features": design.features.to_plain()}
         settings = [agent.policy.describe(), setting, agent.floor, seed]
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
@@ -170,7 +168,10 @@ class Ledger:
                 raise ValueError(
                     "available must be left out where arms have names: give those on offer as arms"
                 )
-            told = self.design.check(features, arms, growth)
+            # A repeated call may name arms that were removed since.
+            gone = event_id is not None and self.design.names_removed(arms)
+            made = gone and self._recalled(checked_id(event_id)) is not None
+            told = self.design.check(features, arms, growth, made)
             names = told.arms
         if subject is not None:
             checked_id(subject, "subject")

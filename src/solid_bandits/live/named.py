@@ -11,7 +11,7 @@ from solid_bandits.core.agent import Agent
 from solid_bandits.core.decision import Decision
 from solid_bandits.features.design import Design, Named
 from solid_bandits.features.spec import Features
-from solid_bandits.policies.growth import explain, with_basis, with_block, with_column
+from solid_bandits.policies.growth import explain, require_growing, with_basis, with_block, with_column
 
 if TYPE_CHECKING:  # loaded by whoever has a table
     import polars as pl
@@ -81,8 +81,11 @@ def new_agent(features: Features, policy: Any, **settings: Any) -> tuple[Design,
     """Return the design of these features before its first row, and an agent of its size."""
     design = Design(features)
     if design.blocked:
-        return design, Agent(policy, dim=1 + design.dim, blocks=len(design.arms), **settings)
-    return design, Agent(policy, dim=design.dim, grows=True, **settings)
+        agent = Agent(policy, dim=1 + design.dim, blocks=len(design.arms), **settings)
+    else:
+        agent = Agent(policy, dim=design.dim, grows=True, **settings)
+    require_growing(agent.policy, agent._setting, agent._compiled)
+    return design, agent
 
 
 def take(design: Design, agent: Agent, named: Named) -> None:

@@ -225,8 +225,10 @@ def _check(one: Decision, dim: int, design: Design | None) -> None:
     if design is not None:
         if one.named is None:
             raise ValueError(f"{where} must have named values")
-        own = None if one.named.own is None else dict(zip(one.named.arms, one.named.own, strict=True))
-        design.check(one.named.context, own)  # its arms may have been removed since
+        arms: Any = one.named.arms
+        if one.named.own is not None:
+            arms = dict(zip(arms, one.named.own, strict=True))
+        design.check(one.named.context, arms, made=True)
     elif one.status == OPEN:
         offered: Any = one.offered
         features = check_features(f"features of {one.event_id!r}", offered, "arms", "dim")

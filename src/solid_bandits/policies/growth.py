@@ -52,7 +52,7 @@ def with_block(
 
     From then on LinTS and VIDS draw the coefficients of one more block, and so other models.
     """
-    require_apart(agent.state.regression)
+    _require_regression(policy, agent)
     if like is not None:
         like = checks.index("like", like, setting.blocks)
     return _changed(
@@ -73,7 +73,7 @@ def with_column(
     any arm with zeros in them are unchanged, and their own coefficients have the prior. `place` counts from 0, without
     the block number.
     """
-    require_apart(agent.state.regression)
+    _require_regression(policy, agent)
     at = setting.width if place is None else checks.integer("place", place, least=0, most=setting.width)
     count = checks.integer("count", count, least=1)
     skipped = setting.dim - setting.width
@@ -100,7 +100,7 @@ def with_basis(
     (`estimation.growth.change_basis`): the agent's further decisions depend only on the features in the new
     coordinates, however they were written before.
     """
-    require_apart(agent.state.regression)
+    _require_regression(policy, agent)
     matrix = np.array(checks.array("basis", basis, "width", "width"))
     if matrix.shape != (setting.width, setting.width):
         raise ValueError(f"basis must have shape {(setting.width, setting.width)}, got {matrix.shape}")
@@ -127,14 +127,25 @@ def explain(agent: CompiledAgent, rows: Floats, chosen: int, runner_up: int | No
     return Explanation(parts, None if runner_up is None else parts_of(regression, rows[runner_up]))
 
 
+def require_growing(policy: Policy, setting: Setting, agent: CompiledAgent) -> None:
+    """Raise a ValueError unless the agent can grow; a column is added to a copy of it."""
+    with_column(policy, setting, agent)
+
+
+def _require_regression(policy: Policy, agent: Any) -> None:
+    if not isinstance(policy, RegressionPolicy) or not hasattr(agent.state, "regression"):
+        raise ValueError(
+            "policy must be a RegressionPolicy to grow with named features, with its regression as state.regression, "
+            f"such as LinTS, got {policy.name}"
+        )
+    require_apart(agent.state.regression)
+
+
 def _changed(
     policy: Policy, setting: Setting, agent: Any, grown: Setting, change: Change
 ) -> tuple[Setting, Any]:
     """Return an agent started in the grown setting, with the state of the given one."""
-    if not isinstance(policy, RegressionPolicy):
-        raise ValueError(
-            f"policy must decide from features by a regression to grow, such as LinTS, got {policy.name}"
-        )
+    assert isinstance(policy, RegressionPolicy)  # it has been asked
     known = make_setting(
         grown.dim,
         grown.noise_std or None,
