@@ -1,5 +1,7 @@
 """Columns of named values as rounds: the features of `sb.Features`, from frames and files, wide and long."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -213,3 +215,9 @@ def test_whole_numbers_of_pandas_are_categories_where_one_is_missing():
     bandit = sb.Bandit(arms=["a", "b"], context={"zip": "category"}, seed=0)
     bandit.decide(frame)
     assert sb.logs.values(bandit.log()).rows() == [("12345",), (None,)]
+
+
+def test_times_of_nanoseconds_and_decimals_are_values():
+    bandit = sb.Bandit(arms=["a", "b"], context={"day": "date", "price": None}, seed=0)
+    bandit.decide({"day": np.datetime64("2026-03-01T04", "ns"), "price": Decimal("1.5")})
+    assert sb.logs.values(bandit.log()).rows() == [("2026-03-01T04:00:00", 1.5)]
