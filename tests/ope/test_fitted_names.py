@@ -1,11 +1,14 @@
 """Would a name have helped? Policies that see other named values than the logger, learning from the first half."""
 
+from datetime import datetime, timedelta
+
 import numpy as np
 import polars as pl
 import pytest
 
 import solid_bandits as sb
 from solid_bandits import ope
+from solid_bandits.live.tables import read_log
 from solid_bandits.ope.named import asked_words
 
 ARMS = ["x", "y"]
@@ -163,3 +166,67 @@ def test_the_hint_is_true(log):
     run = ope.replay(both, sb.Agent(sb.LinTS(), dim=8, noise_std=1.0))
     assert len(run.rewards) > 100
     assert ope.choose(both, {"one": sb.Greedy(), "other": sb.LinTS()}).decisions > 0
+
+
+HOURS = {"t": "hour", "age": None}
+DECLARED = {
+    "types": sb.Features(HOURS, ARMS),
+    "pairs": sb.Features(["age", "t"], ARMS, interactions=[("age", "t")], categories=5),
+    "hybrid": sb.Features(HOURS, ARMS, ["price"], interactions=[("age", "price")]),
+}
+
+
+def played(features, rows=240, **settings):
+    """A bandit that sees a time, an age and prices; x is right before noon."""
+    rng = np.random.default_rng(5)
+    bandit = sb.Bandit(features=features, floor=0.5, seed=2, noise_std=1.0, **settings)
+    for place in range(rows):
+        time = datetime(2026, 3, 1) + timedelta(minutes=37 * place)
+        own = {arm: {"price": float(rng.normal())} for arm in ARMS} if features.arm_features else None
+        given = {"t": time if features.context["t"] else str(time), "age": float(rng.normal())}
+        choice = bandit.decide(given, own, event_id=f"e{place}")
+        bandit.learn(choice.event_id, float((time.hour < 12) == (choice.arm == "x")) + 0.1 * rng.normal())
+    return bandit
+
+
+def shares_of(policy, rest):
+    return ope.evaluate(rest, {"it": policy}, ["ips", "snips"])["it"].table
+
+
+@pytest.mark.parametrize("features", DECLARED.values(), ids=DECLARED)
+def test_a_bandit_and_its_store_are_evaluated_as_they_declare(features, tmp_path):
+    bandit = played(features, store=tmp_path / "shop.db")
+    wanted, rest = ope.fitted(bandit.log(), sb.Greedy(), features=features)
+    assert wanted.design.features == features
+    expected = shares_of(wanted, rest)
+    for source in (bandit, tmp_path / "shop.db"):
+        found, after = ope.fitted(source, sb.Greedy())
+        assert found.design.features == features
+        assert found.design.names() == wanted.design.names()
+        assert shares_of(found, after).equals(expected)
+    plain, rest = ope.fitted(bandit.log(), sb.Greedy())  # a log on its own has no declaration
+    assert plain.design.features != features
+    bandit.close()
+
+
+def test_arms_that_came_later_are_added_to_those_declared():
+    bandit = played(DECLARED["types"], rows=20)
+    bandit.add_arm("z")
+    for place in range(60):
+        choice = bandit.decide({"t": "2026-03-01T10:00", "age": 1.0}, event_id=f"late{place}")
+        bandit.learn(choice.event_id, float(place % 2))
+    found, _ = ope.fitted(bandit, sb.Greedy())
+    assert found.design.features == sb.Features(HOURS, [*ARMS, "z"])
+
+
+def test_a_name_is_left_out_of_what_a_store_declares(tmp_path):
+    features = sb.Features(
+        HOURS | {"n": "category"}, ARMS, ["price"], [("age", "price"), ("n", "price")], categories=7
+    )
+    path = tmp_path / "shop.db"
+    played(features, store=path).close()
+    left = sb.Features({"t": "hour", "n": "category"}, ARMS, ["price"], [("n", "price")], categories=7)
+    for where in ([], [f"policy={read_log(path)['policy'][0]}"]):
+        _, policies = asked_words(path, ["greedy"], where=where, without=["age"])
+        assert policies["Greedy, of the first half"].design.features == features
+        assert policies["Greedy without age, of the first half"].design.features == left

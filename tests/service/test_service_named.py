@@ -1,17 +1,21 @@
 """Models of named features over HTTP: the same as a bandit's, arms that come and go, Rank calls, replay."""
 
 import asyncio
+import io
 import json
+from datetime import datetime, timedelta
 from typing import get_args
 
 import httpx
 import numpy as np
+import polars as pl
 import pytest
 
 import solid_bandits as sb
 from served import replayed, stored
 from solid_bandits.core.decision import OPEN
 from solid_bandits.features.values import TYPES
+from solid_bandits.ope.named import evaluate_words
 from solid_bandits.service import parsing, schemas
 from solid_bandits.service.named import check_size
 from solid_bandits.service.stats import Stats
@@ -436,3 +440,28 @@ def test_the_clients_say_names(client):
     made, arms = asyncio.run(visit())
     assert made.arms == ("b", "c", "d")
     assert arms == ["b", "c"]
+
+
+def test_policies_are_evaluated_as_the_model_declares(client):
+    """Days of the week, not the words of 300 different times."""
+    spec = {"name": "days", "context": {"t": "weekday"}, "arms": ["x", "y"], "floor": 0.4, "seed": 3}
+    client.post("/v1/models", json=spec).raise_for_status()
+    rng = np.random.default_rng(2)
+    times = [datetime(2026, 1, 1) + timedelta(hours=5 * place) for place in range(300)]
+    asked = [{"event_id": str(n), "context": {"t": one.isoformat()}} for n, one in enumerate(times)]
+    made = client.post("/v1/models/days/decisions", json={"decisions": asked}).json()["decisions"]
+    rewards = [
+        {
+            "event_id": one["event_id"],
+            "reward": float((one["arm"] == "x") == (time.weekday() < 5)) + rng.normal(),
+        }
+        for one, time in zip(made, times, strict=True)
+    ]
+    client.post("/v1/models/days/rewards", json={"rewards": rewards}).raise_for_status()
+    log = pl.read_parquet(io.BytesIO(client.get("/v1/models/days/log").content))
+    answer = client.get("/v1/models/days/evaluate", params={"policy": "greedy"}).json()["policies"][0]
+    found = {one["estimator"]: one["value"] for one in answer["estimates"]}
+    (wanted,) = evaluate_words(log, ["greedy"], sb.Features({"t": "weekday"}, ["x", "y"])).values()
+    (untyped,) = evaluate_words(log, ["greedy"]).values()
+    assert found["ips"] == wanted.value("ips")
+    assert found["ips"] != untyped.value("ips")

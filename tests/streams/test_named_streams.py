@@ -1,5 +1,7 @@
 """Columns of named values as rounds: the features of `sb.Features`, from frames and files, wide and long."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -132,7 +134,7 @@ FRAME = pl.DataFrame({"age": [1.0, 2.0], "reward_a": [0.0, 1.0], "reward_b": [1.
         ({"named": ["age"], "context": "age"}, "context must be left out where named is given"),
         ({"named": ["age"], "intercept": False}, "intercept must be True where features have names"),
         ({"named": sb.Features(["age"], ["a"])}, "named must have the arms of the data, a, b, got a"),
-        ({"named": {"age": "category"}}, "row 0, round 0: age must be text"),
+        ({"named": {"age": "tags"}}, "row 0, round 0: age must be a list"),
         ({"named": {"age": "size"}}, "type of 'age' in context must be one of"),
     ],
 )
@@ -149,3 +151,73 @@ def test_streams_that_declare_otherwise_have_another_fingerprint(tmp_path):
         for one in names
     }
     assert len(found) == 2
+
+
+def mixed(cells, rest):
+    rows = [f"{one},{place % 2},{(place + 1) % 2}" for place, one in enumerate([*cells, *rest])]
+    return "\n".join(["sku,reward_a,reward_b", *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "rest", "names"),
+    [
+        (["", "A1", "12", "true"], [], ["intercept", "sku missing", "sku=A1", "sku=12", "sku=true"]),
+        (["true", "false", ""], [], ["intercept", "sku", "sku missing"]),
+        (["12", "7.5"], [], ["intercept", "sku"]),
+        (["A1"] * 70_000, ["12"], ["intercept", "sku=A1", "sku=12"]),  # further than the file's first piece
+    ],
+    ids=["codes", "truths", "numbers", "pieces"],
+)
+def test_the_first_cell_that_is_not_empty_fixes_the_type_of_a_column(tmp_path, cells, rest, names):
+    path = tmp_path / "sku.csv"
+    path.write_text(mixed(cells, rest))
+    stream = sb.streams.from_file(path, reward="reward_{arm}", named=["sku"])
+    assert sorted(stream.feature_names[: len(names)]) == sorted(names)
+    framed = sb.streams.from_frame(pl.read_csv(path), reward="reward_{arm}", named=["sku"])
+    if set(cells) & {"A1", "12"}:  # polars reads `true` among codes as text, as the file's reader does
+        assert stream.feature_names == framed.feature_names
+
+
+def test_codes_whose_first_is_a_number_are_refused(tmp_path):
+    path = tmp_path / "sku.csv"
+    path.write_text(mixed(["12", "A1"], []))
+    with pytest.raises(
+        ValueError, match="sku must be a number, got 'A1'; to use words, declare it as a category"
+    ):
+        sb.streams.from_file(path, reward="reward_{arm}", named=["sku"])
+
+
+def test_nan_is_missing_in_pandas_and_an_error_in_polars_wherever_a_frame_is_taken():
+    data = {"arm": ["a", "b", "a"], "reward": [1.0, 0.0, 1.0], "age": [3.0, float("nan"), 5.0]}
+    wide = {"reward_a": [0.0, 1.0, 1.0], "reward_b": [1.0, 0.0, 1.0]}
+    takers = [
+        lambda frame: sb.Bandit(arms=["a", "b"], context=["age"], seed=0).decide(frame),
+        lambda frame: sb.logs.from_table(frame, context=["age"]),
+        lambda frame: sb.streams.from_frame(frame, reward="reward_{arm}", named=["age"]),
+    ]
+    for take in takers:
+        with pytest.raises(ValueError, match=r"(row|decision) 1\b.*age must not be NaN, got nan"):
+            take(pl.DataFrame(data | wide))
+        take(pl.DataFrame(data | wide).with_columns(pl.col("age").fill_nan(None)))
+        take(pd.DataFrame(data | wide))
+    log = sb.logs.from_table(
+        pd.DataFrame(data | {"device": ["ios", float("nan"), "tv"]}), context=["age", "device"]
+    )
+    assert sb.logs.values(log).rows() == [(3.0, "ios"), (None, None), (5.0, "tv")]
+    stream = sb.streams.from_frame(pd.DataFrame(wide | data), reward="reward_{arm}", named=["age"])
+    assert stream.feature_names[:3] == ["intercept", "age", "age missing"]
+
+
+def test_whole_numbers_of_pandas_are_categories_where_one_is_missing():
+    frame = pd.DataFrame({"zip": [12345, None], "arm": ["a", "b"], "reward": [1.0, 0.0]})
+    log = sb.logs.from_table(frame, context={"zip": "category"})
+    assert sb.logs.values(log).rows() == [("12345",), (None,)]
+    bandit = sb.Bandit(arms=["a", "b"], context={"zip": "category"}, seed=0)
+    bandit.decide(frame)
+    assert sb.logs.values(bandit.log()).rows() == [("12345",), (None,)]
+
+
+def test_times_of_nanoseconds_and_decimals_are_values():
+    bandit = sb.Bandit(arms=["a", "b"], context={"day": "date", "price": None}, seed=0)
+    bandit.decide({"day": np.datetime64("2026-03-01T04", "ns"), "price": Decimal("1.5")})
+    assert sb.logs.values(bandit.log()).rows() == [("2026-03-01T04:00:00", 1.5)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
@@ -52,11 +53,20 @@ _REMEDY = {
 
 def plain(value: Any) -> Any:
     """Return a NumPy value, or one of a subclass of Python's types, as a plain Python value."""
+    if isinstance(value, np.datetime64):  # of nanoseconds `item` would make a whole number
+        return None if np.isnat(value) else value.astype(f"datetime64[{_unit(value)}]").item()
     if isinstance(value, np.generic):
-        return None if isinstance(value, np.datetime64) and np.isnat(value) else value.item()
+        return value.item()
+    if isinstance(value, Decimal):
+        return float(value)
     if isinstance(value, np.ndarray):
         return value.tolist()
     return value
+
+
+def _unit(time: np.datetime64) -> str:
+    unit = np.datetime_data(time.dtype)[0]
+    return "us" if unit in ("ns", "ps", "fs", "as") else unit
 
 
 def type_of(name: str, value: Any) -> str:
@@ -118,6 +128,8 @@ def _boolean(value: Any) -> bool | None:
 
 
 def _category(value: Any) -> str | None:
+    if isinstance(value, float) and abs(value) <= checks.LARGEST_INTEGER and value.is_integer():
+        value = int(value)  # a column of pandas in which one is missing has floats
     if isinstance(value, int):
         value = str(value)
     if isinstance(value, str) and 0 < len(value) <= LONGEST and value.isprintable():
@@ -194,3 +206,10 @@ def unknown_name(what: str, name: Any, known: list[str]) -> checks.ArgumentError
 def is_missing(value: Any) -> bool:
     """Return whether a value of a frame or a call means that there is none."""
     return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def of_pandas(value: Any) -> Any:
+    """Return a value of a pandas frame, where NaN is missing: its columns of numbers have nothing else. Anywhere else
+    NaN is an error.
+    """
+    return None if is_missing(value) or (isinstance(value, float) and value != value) else value

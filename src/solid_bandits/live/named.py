@@ -11,6 +11,7 @@ from solid_bandits.core.agent import Agent
 from solid_bandits.core.decision import Decision
 from solid_bandits.features.design import Design, Named
 from solid_bandits.features.spec import Features
+from solid_bandits.features.values import of_pandas
 from solid_bandits.policies.growth import explain, require_growing, with_basis, with_block, with_column
 
 if TYPE_CHECKING:  # loaded by whoever has a table
@@ -162,7 +163,7 @@ def offers_of(
     if _is_polars(frame):
         rows = frame.select(*features.context).rows(named=True)
     else:
-        columns = [[_of_pandas(one) for one in frame[name].tolist()] for name in features.context]
+        columns = [[of_pandas(one) for one in frame[name].tolist()] for name in features.context]
         rows = [dict(zip(features.context, row, strict=True)) for row in zip(*columns, strict=True)]
     offers = [{"context": row} for row in rows]
     for name, values in (("event_id", event_ids), ("subject", subjects)):
@@ -173,11 +174,6 @@ def offers_of(
                 )
             offers = [{**offer, name: value} for offer, value in zip(offers, values, strict=True)]
     return offers
-
-
-def _of_pandas(value: Any) -> Any:
-    """Return a pandas value, with None for the NaN of missing values."""
-    return None if isinstance(value, float) and value != value else value
 
 
 def _is_polars(given: Any) -> Any:

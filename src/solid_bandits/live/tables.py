@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from solid_bandits._internal import tables
 from solid_bandits.core.decision import Decision
+from solid_bandits.features.spec import Features
 from solid_bandits.live import events
 from solid_bandits.live.events import DECIDED, Event
 from solid_bandits.live.sqlite import SqliteStore
@@ -46,6 +47,15 @@ def read_log(path: Path) -> "pl.DataFrame":
     with closing(SqliteStore(path)) as store:
         row = the_model(store)
         return table_of(store, row.id, json.loads(row.spec)["policy"], 0, store.last(row.id))
+
+
+def features_of(path: Path) -> Features | None:
+    """The declaration of named features in a bandit's store; None of one that takes matrices, and of any other file."""
+    if not is_store(path):
+        return None
+    with closing(SqliteStore(path)) as store:
+        told = json.loads(the_model(store).spec)["settings"]["features"]
+    return None if told is None else Features.from_plain(told)
 
 
 def the_model(store: SqliteStore) -> ModelRow:

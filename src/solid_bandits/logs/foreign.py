@@ -9,6 +9,7 @@ import polars as pl
 
 from solid_bandits._internal.checks import ArgumentError, short
 from solid_bandits._internal.files import first_line
+from solid_bandits.features.values import of_pandas
 from solid_bandits.logs.named import contexts_of
 from solid_bandits.logs.schema import (
     COLUMNS,
@@ -34,7 +35,7 @@ def from_table(
     """Return a log from a table of another make.
 
     Args:
-        table: a polars or pandas frame, or a mapping of columns. One row per decision.
+        table: a polars or pandas frame, or a mapping of columns. One row per decision. NaN in pandas is missing.
         columns: name in a log -> name in the table, where they differ: arm, reward, probability (of the chosen arm),
             probabilities (lists, in the order of the arms), arms (lists of the arms on offer), features (lists of
             lists), event_id, time, policy.
@@ -176,7 +177,9 @@ def _frame(table: Any) -> pl.DataFrame:
         if hasattr(table, "to_dict") and hasattr(
             table, "columns"
         ):  # a pandas frame, detected without importing pandas
-            return pl.DataFrame({str(name): table[name].to_list() for name in table.columns})
+            return pl.DataFrame(
+                {str(name): list(map(of_pandas, table[name].to_list())) for name in table.columns}
+            )
         return pl.DataFrame(table)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise ArgumentError(

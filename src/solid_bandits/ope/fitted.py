@@ -15,13 +15,12 @@ from solid_bandits.core.agent import Agent
 from solid_bandits.core.decision import Decision
 from solid_bandits.features.spec import Features
 from solid_bandits.live.bandit import Bandit
-from solid_bandits.logs.named import declared, named_rows
 from solid_bandits.ope.rows import Reader
 from solid_bandits.policies.contract import DecisionPolicy, Policy
 
 
 class Learner(NamedTuple):
-    """A policy, and what it sees of a log with named values; None is the log's features, or all of its names."""
+    """A policy, and what it sees of a log with named values; None is the log's features, or its declaration."""
 
     policy: DecisionPolicy
     features: Features | None = None
@@ -46,7 +45,8 @@ def fitted(
         policy: one that decides from features.
         share: of the rows, to learn from.
         seed: of the agent.
-        features: what the policy sees of named values; None is the log's features, or all names that it has.
+        features: what the policy sees of named values; None is the log's features, or what the bandit or its store
+            declares. A log on its own declares no types: all its names then have those of their first values.
         settings: of the agent; `noise_std` is the standard deviation of the first rewards if it is not given.
 
     Example:
@@ -109,9 +109,8 @@ def _by_names(
     """A bandit that has learnt from the named values of some rows."""
     if table["context"].null_count() and table["arm_features"].null_count():
         raise ArgumentError("log", "must have named values in every row to learn from them")
-    known = declared(named_rows(reader.table()))
-    if features is None:
-        features = known
+    known = reader.features
+    features = known if features is None else features
     _check_names(features.context, known.context, "context")
     _check_names(features.arm_features, known.arm_features, "arm_features")
     bandit = Bandit(policy, features=features, seed=seed, window=table.height, log=False, **given)

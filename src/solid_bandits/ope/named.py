@@ -11,7 +11,7 @@ from solid_bandits.core.agent import Agent
 from solid_bandits.core.agent_file import BANDIT_FILE
 from solid_bandits.features.spec import Features
 from solid_bandits.live.bandit import Bandit
-from solid_bandits.logs.named import declared, named_rows
+from solid_bandits.live.tables import features_of
 from solid_bandits.ope.evaluate import Evaluation, evaluate
 from solid_bandits.ope.fitted import Learner, fit
 from solid_bandits.ope.rows import Reader, opened
@@ -20,9 +20,11 @@ from solid_bandits.policies.contract import DecisionPolicy
 from solid_bandits.policies.naming import by_name
 
 
-def evaluate_words(log: Any, words: Sequence[str], **settings: Any) -> dict[str, Evaluation]:
+def evaluate_words(
+    log: Any, words: Sequence[str], features: Features | None = None, **settings: Any
+) -> dict[str, Evaluation]:
     """Evaluate policies by words, as `asked_words` takes them, on one reading of the log."""
-    reader, policies = asked_words(log, words)
+    reader, policies = asked_words(log, words, features=features)
     return evaluate(reader, policies, **settings)
 
 
@@ -36,6 +38,7 @@ def asked_words(
     context: Sequence[str] = (),
     missing_reward: float | None = None,
     without: Sequence[str] = (),
+    features: Features | None = None,
 ) -> tuple[Reader, dict[str, Any]]:
     """Return the log and the policies that words stand for, by their labels.
 
@@ -50,9 +53,11 @@ def asked_words(
         context: as for `evaluate`.
         missing_reward: as for `evaluate`.
         without: names of a log with named values; policies that learn are evaluated once more without them.
+        features: declaration of the log's named values; None is that of the bandit or store, if it is one.
     """
     named = [word.removeprefix("column:") for word in words if files and word.startswith("column:")]
     if where or named:
+        features = features_of(log) if features is None else features
         log = _filtered(opened(log), where)
     targets: dict[str, Any] = {}
     learners: dict[str, Learner] = {}
@@ -79,7 +84,7 @@ def asked_words(
             "must go with a policy that learns from the log, such as --policy greedy, got "
             f"{', '.join(words) or 'none'}",
         )
-    reader = Reader(log, columns, context, missing_reward)
+    reader = Reader(log, columns, context, missing_reward, features)
     if learners:
         if without:
             learners |= {
@@ -93,7 +98,7 @@ def asked_words(
 
 def _left(reader: Reader, without: Sequence[str]) -> Features:
     """The features that a log declares, without some names."""
-    every = declared(named_rows(reader.table())) if reader.named else None
+    every = reader.features
     known = [] if every is None else [*every.context, *every.arm_features]
     for name in without:
         if name not in known:
@@ -103,11 +108,13 @@ def _left(reader: Reader, without: Sequence[str]) -> Features:
             )
     assert every is not None  # one name is known
     context, own = (
-        [one for one in side if one not in without] for side in (every.context, every.arm_features)
+        {name: kind for name, kind in side.items() if name not in without}
+        for side in (every.context, every.arm_features)
     )
     if not own and every.arms is None:
         raise ArgumentError("without", "must leave a name of the arms' features")
-    return Features(context, every.arms, own)
+    pairs = [pair for pair in every.interactions if not set(pair) & set(without)]
+    return Features(context, every.arms, own, pairs, every.categories)
 
 
 def _filtered(table: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:

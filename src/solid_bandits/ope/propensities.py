@@ -168,7 +168,7 @@ def estimated(
     reader = Reader(log, columns, context)
     table = reader.table()
     # All rows at once, with or without a reward, because the choice is known in each.
-    whole = Reader(table.with_columns(pl.lit(0.0).alias("reward")))
+    whole = Reader(table.with_columns(pl.lit(0.0).alias("reward")), features=reader.features)
     blocks = list(whole.blocks())
     if not blocks or table.height < 2 * parts:
         raise ArgumentError("log", f"must have at least {2 * parts} rows, got {table.height}")

@@ -18,7 +18,7 @@ from solid_bandits._internal.types import Bools, Floats, Ints
 from solid_bandits.features.columns import Column
 from solid_bandits.features.design import Design
 from solid_bandits.features.spec import Features
-from solid_bandits.live.tables import is_store, read_log
+from solid_bandits.live.tables import features_of, is_store, read_log
 from solid_bandits.logs.files import DSJSON, GROUP
 from solid_bandits.logs.foreign import from_table
 from solid_bandits.logs.named import Raw, declared, named_rows, taken, told
@@ -93,6 +93,8 @@ class Reader:
         columns: see `logs.from_table`.
         context: see `logs.from_table`.
         missing_reward: what a decision without a reward is taken to have earned; None leaves it out.
+        features: types, interactions and limit of the log's named values; None is the declaration of the bandit or
+            store, if it is one. A log on its own has values alone.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Reader:
         columns: Mapping[str, str] | None = None,
         context: Sequence[str] | Mapping[str, str | None] = (),
         missing_reward: float | None = None,
+        features: Features | None = None,
     ) -> None:
         self.missing_reward = missing_reward
         self.left_out = 0
@@ -109,7 +112,11 @@ class Reader:
         self._path: Path | None = None
         self._table: pl.DataFrame | None = None
         self._numbers: Ints | None = None
+        design = getattr(source, "design", None)
+        if features is None and design is not None:
+            features = design.features
         if isinstance(source, str | os.PathLike):
+            features = features_of(Path(source)) if features is None else features
             self._open(Path(source), columns, context)
         elif isinstance(source, pl.Series | np.ndarray):  # they have a logarithm of this name
             raise ArgumentError("log", f"must be a log, a table or a file, got {checks.short(source)}")
@@ -119,8 +126,7 @@ class Reader:
             self._table = from_table(source, columns, context)
         if self._table is not None:
             self._sort(self._table)
-        design = getattr(source, "design", None)
-        self._design = self._named_design(None if design is None else design.features)
+        self._design = self._named_design(features)
         """Of a log that has names instead of features, in the coordinates after its last row."""
 
     @property
@@ -128,10 +134,15 @@ class Reader:
         """Whether the log has named values instead of features."""
         return self._design is not None
 
+    @property
+    def features(self) -> Features | None:
+        """The declaration of the log's named values; None where it has features instead."""
+        return None if self._design is None else self._design.features
+
     def _named_design(self, told: Features | None) -> Design | None:
         """Return the design of a log whose first row has names and no features; None of any other.
 
-        Types and interactions are those of the bandit whose log it is, where one was given; a log has values alone.
+        Types and interactions are what is told; arms that came later are added to those told.
         """
         if not self.height:
             return None
@@ -147,9 +158,11 @@ class Reader:
                     raise ArgumentError("log", "must have a context in every row, or in none")
                 yield from named_rows(part, start)
 
-        features = declared(rows())
-        if told is not None:
-            arms = None if told.arms is None else features.arms
+        if told is None:
+            features = declared(rows())
+        else:
+            late = (arm for _, offered, _ in rows() for arm in offered or ())
+            arms = None if told.arms is None else list(dict.fromkeys([*told.arms, *late]))
             features = Features(told.context, arms, told.arm_features, told.interactions, told.categories)
         return taken(rows(), features)
 

@@ -16,12 +16,13 @@ import polars as pl
 
 from solid_bandits import logs, ope
 from solid_bandits._internal.types import Plain
+from solid_bandits.features.spec import Features
 from solid_bandits.live.store import StoreError
 from solid_bandits.live.tables import table_of
 from solid_bandits.ope.named import evaluate_words
 from solid_bandits.service.helpers import begin
 from solid_bandits.service.open_store import open_store
-from solid_bandits.service.schemas import Estimate, EvaluationAnswer, PolicyValue, plain_number
+from solid_bandits.service.schemas import Estimate, EvaluationAnswer, ModelSpec, PolicyValue, plain_number
 
 
 def as_file(table: pl.DataFrame, kind: str, path: Path) -> None:
@@ -32,12 +33,14 @@ def as_file(table: pl.DataFrame, kind: str, path: Path) -> None:
         logs.write_dsjson(table, path)
 
 
-def evaluated(table: pl.DataFrame, policies: Sequence[str]) -> EvaluationAnswer:
+def evaluated(table: pl.DataFrame, policies: Sequence[str], features: Features | None) -> EvaluationAnswer:
     """Return values of policies given by name: `uniform`, `always:ARM`, or one of ours, fitted to the first half.
+
+    It sees named values as the model's `features` declare them.
 
     Files cannot be named, unlike on the command line, because these names come from callers.
     """
-    found = evaluate_words(table, policies)
+    found = evaluate_words(table, policies, features)
     numbers = next(iter(found.values())).diagnostics
     return EvaluationAnswer(
         rows=numbers["rows"] + numbers["rows without a reward, left out"],
@@ -78,7 +81,9 @@ def answered(asked: Plain) -> Plain:
             if asked["policies"] is None:
                 as_file(table, asked["format"], Path(asked["path"]))
                 return {}
-            return {"answer": evaluated(table, asked["policies"]).model_dump_json()}
+            row = next(row for row in store.models() if row.id == asked["model"])
+            features = ModelSpec.model_validate_json(row.spec).features
+            return {"answer": evaluated(table, asked["policies"], features).model_dump_json()}
         except StoreError:
             raise
         except ValueError as error:

@@ -234,7 +234,7 @@ def from_frame(
     if columns.round is not None and not arms:
         n_arms = int(np.diff(np.append(round_starts(table[columns.round]), table.height)).max())
     if named is not None:
-        naming = Naming(named, columns, arms)
+        naming = Naming(named, columns, arms, not isinstance(frame, pl.DataFrame | pl.LazyFrame))
         piece = naming.piece(cells, naming.take(cells, n_arms))
         return FrameStream(piece, naming.arms, naming.layout, noise_std, ridge, shuffle, naming.feature_names)
     piece = read_piece(columns, arms, n_arms, cells)

@@ -4,7 +4,6 @@ All rows are read once, in their order, which fixes types, columns and scales; f
 after the last row, as `logs.with_features` writes them.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from solid_bandits._internal import checks
 from solid_bandits._internal.types import Ints
 from solid_bandits.features.design import Design, Named
 from solid_bandits.features.spec import Features
-from solid_bandits.features.values import BOOLEAN, NUMBER, TAGS, plain
+from solid_bandits.features.values import BOOLEAN, NUMBER, TAGS, of_pandas, plain, type_of
 from solid_bandits.streams.columns import TRUTHS, Cells, Columns
 from solid_bandits.streams.encoding import Layout, Piece
 from solid_bandits.streams.pieces import read_piece, round_starts
@@ -46,9 +45,10 @@ class Naming:
         told: what is declared; arms are those of the data where they are not told.
         columns: what the other columns mean.
         arms: of the data; none where they have no names.
+        pandas: whether the rows are of a pandas frame.
     """
 
-    def __init__(self, told: Told, columns: Columns, arms: tuple[str, ...]) -> None:
+    def __init__(self, told: Told, columns: Columns, arms: tuple[str, ...], pandas: bool = False) -> None:
         for name in ("features", "context"):
             if getattr(columns, name):
                 raise checks.ArgumentError(name, "must be left out where named is given, which says it")
@@ -65,8 +65,11 @@ class Naming:
             )
         self.features = told
         self.design = Design(told)
+        self._kinds = [dict(side.kinds) for side in self.design.sides]
+        """Types by names, of cells that are text; the first of a name that is not empty fixes one."""
         self.arms = told.arms or arms
         self.columns = columns
+        self.pandas = pandas
 
     @property
     def layout(self) -> Layout:
@@ -160,18 +163,19 @@ class Naming:
 
     def _values(self, cells: Cells, where: Mapping[str, str], side: int) -> dict[str, list[Any]]:
         """Values by names, from columns; in a file of text they are read as their types want them."""
-        kinds = self.design.sides[side].kinds
+        kinds = self._kinds[side]
         found = {}
         for name, column in where.items():
-            values = [_value(one) for one in cells.frame[column].to_list()]
-            found[name] = [_read(one, kinds[name]) for one in values] if cells.text else values
+            values = [plain(one) for one in cells.frame[column].to_list()]
+            if self.pandas:
+                values = list(map(of_pandas, values))
+            if cells.text:
+                if kinds[name] is None:
+                    first = next((one for one in values if one is not None), None)
+                    kinds[name] = None if first is None else type_of(name, _read(first, None))
+                values = [_read(one, kinds[name]) for one in values]
+            found[name] = values
         return found
-
-
-def _value(value: Any) -> Any:
-    """A value of a frame; NaN is missing, as in columns of pandas, which have nothing else."""
-    value = plain(value)
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _read(text: Any, kind: str | None) -> Any:
