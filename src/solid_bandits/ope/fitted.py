@@ -107,9 +107,9 @@ def _by_names(
     given: Mapping[str, Any],
 ) -> Bandit:
     """A bandit that has learnt from the named values of some rows."""
-    if table["context"].null_count() and table["arm_features"].null_count():
-        raise ArgumentError("log", "must have named values in every row to learn from them")
     known = reader.features
+    if known is None or (table["context"].null_count() and table["arm_features"].null_count()):
+        raise ArgumentError("log", "must have named values in every row to learn from them")
     features = known if features is None else features
     _check_names(features.context, known.context, "context")
     _check_names(features.arm_features, known.arm_features, "arm_features")
