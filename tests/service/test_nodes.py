@@ -160,6 +160,7 @@ def test_nobody_has_printed_a_traceback(running):
         assert "Traceback" not in said
 
 
+@pytest.mark.long
 def test_leaders_that_are_cut_off():
     """In network namespaces, once in each way, by the attack itself."""
     attack = Path(__file__).parents[2] / "attacks" / "service_nodes.py"
