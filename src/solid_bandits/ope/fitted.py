@@ -15,6 +15,7 @@ from solid_bandits.core.agent import Agent
 from solid_bandits.core.decision import Decision
 from solid_bandits.features.spec import Features
 from solid_bandits.live.bandit import Bandit
+from solid_bandits.logs.named import declared, named_rows
 from solid_bandits.ope.rows import Reader
 from solid_bandits.policies.contract import DecisionPolicy, Policy
 
@@ -107,9 +108,9 @@ def _by_names(
     given: Mapping[str, Any],
 ) -> Bandit:
     """A bandit that has learnt from the named values of some rows."""
-    known = reader.features
-    if known is None or (table["context"].null_count() and table["arm_features"].null_count()):
+    if table["context"].null_count() and table["arm_features"].null_count():
         raise ArgumentError("log", "must have named values in every row to learn from them")
+    known = reader.features or declared(named_rows(reader.table()))
     features = known if features is None else features
     _check_names(features.context, known.context, "context")
     _check_names(features.arm_features, known.arm_features, "arm_features")
