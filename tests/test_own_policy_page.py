@@ -152,7 +152,7 @@ def test_what_a_plain_policy_is_told_is_what_the_page_says():
 
     sb.simulate(sb.problems.toy(), {"listener": Listener()}, horizon=5, runs=1, jobs=1)
     sb.Agent(Listener(), dim=3, noise_std=0.5)
-    fields = re.findall(r"^\| `(\w+)` \| (?:\$|the)", TEXT, flags=re.MULTILINE)[: len(heard[0])]
+    fields = re.findall(r"^\| `(\w+)` \| (?:\$|the|whether)", TEXT, flags=re.MULTILINE)[: len(heard[0])]
     assert tuple(fields) == heard[0]._fields
     assert (heard[0].dim, heard[0].noise_std, heard[0].horizon) == (3, 0.5, 5)
     assert heard[-1].theta_bound is None
