@@ -75,7 +75,7 @@ def test_an_interrupt_ends_what_waits_and_later_ones_do_not_disturb_the_end():
 def test_the_best_arm_depends_on_the_visitor(model):
     world = World(0)
     drawn = [getattr(world, model)() for _ in range(500)]
-    assert all(offer["features"].shape[1] == SPECS[model]["dim"] for offer, _ in drawn)
+    assert all(offer["context"].shape[1] == SPECS[model]["dim"] for offer, _ in drawn)
     assert len({int(expected.argmax()) for _, expected in drawn}) >= 2
     if model == "news":
         assert all((expected >= 0).all() and (expected <= 1).all() for _, expected in drawn)

@@ -47,14 +47,14 @@ class World:
         suits = self._rng.uniform(size=len(ARTICLES))
         features = np.hstack([np.eye(len(ARTICLES)), np.diag(suits)])
         chances = np.array([0.05, 0.12, 0.08, 0.10, 0.03]) + suits * np.array([0.05, 0.25, 0.10, 0.45, 0.15])
-        return {"features": features, "arms": list(ARTICLES)}, chances
+        return {"context": features, "arms": list(ARTICLES)}, chances
 
     def prices(self) -> tuple[dict[str, Any], Floats]:
         """Return prices for a customer, and the mean profit of each; which is best depends on the customer's thrift."""
         thrift = self._rng.uniform()
         features = np.hstack([np.eye(len(PRICES)), thrift * np.eye(len(PRICES))])
         profits = np.array([2.0, 4.5, 6.5]) - thrift * np.array([0.5, 4.0, 8.5])
-        return {"features": features, "arms": list(PRICES)}, profits
+        return {"context": features, "arms": list(PRICES)}, profits
 
     def reward(self, model: str, expected: float) -> float | None:
         """Return the reward of a choice; None if nothing is reported."""
